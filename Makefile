@@ -1,0 +1,50 @@
+# The commands of this repository; meson does the building.
+# `make demo` and `make test` need nothing but gcc, make and python3: they install what is missing.
+
+MESON  := .venv/bin/meson
+NINJA  := .venv/bin/ninja
+PYTHON := .venv/bin/python
+
+.PHONY: all setup build asan demo test check bench fuzz soak format clean
+
+all: build
+
+setup:
+	@tools/setup
+
+build: setup
+	@test -f build/build.ninja || $(MESON) setup build --buildtype=debugoptimized -Dwerror=$(if $(CI),true,false) > /dev/null
+	@$(NINJA) --quiet -C build
+
+asan: setup
+	@test -f build-asan/build.ninja || $(MESON) setup build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dbenches=false > /dev/null
+	@$(NINJA) --quiet -C build-asan
+
+# Check and plan an example, as in the README.
+demo: build
+	@tools/demo
+
+# Every test, in the plain build and under ASan and UBSan. Ends with "N passed, N failed".
+test: build asan
+	@$(PYTHON) tools/run-tests
+
+# What takes a reader's place: format, analysers, the layer rule, a second compiler.
+check: build
+	@tools/check
+
+bench: build
+	@$(PYTHON) bench/run
+
+# Ten minutes a target by default: make fuzz SECONDS=60
+fuzz: setup
+	@tools/fuzz $(or $(SECONDS),600)
+
+# The long versions of what `make test` samples.
+soak: build asan
+	@ROOST_SOAK=1 $(PYTHON) tools/run-tests
+
+format: setup
+	@git ls-files '*.c' '*.h' | xargs .venv/bin/clang-format -i
+
+clean:
+	rm -rf build build-asan build-clang build-fuzz

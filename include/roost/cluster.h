@@ -1,0 +1,92 @@
+/* cluster.h - what there is to place processes on: nodes, accelerators, robots, node groups.
+ *
+ * A cluster is built once from a description (a spec such as "2x8", a snapshot file, or this
+ * machine) and, usually, from the config that names its groups and robots; then it is only read. */
+#ifndef ROOST_CLUSTER_H
+#define ROOST_CLUSTER_H
+
+#include <roost/config.h>
+#include <roost/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, type in JSON, word in a spec */
+#define ROOST_ACCELERATOR_MAP(X)                                                                   \
+    X(NONE, "NO_ACCEL", "")                                                                        \
+    X(NVIDIA, "NV_GPU", "NVIDIA")                                                                  \
+    X(AMD, "AMD_GPU", "AMD")                                                                       \
+    X(ASCEND, "NPU", "ASCEND")                                                                     \
+    X(INTEL, "INTEL_GPU", "INTEL")                                                                 \
+    X(MUSA, "MUSA_GPU", "MUSA")                                                                    \
+    X(KUNLUN, "KUNLUN_XPU", "KUNLUN")
+
+enum roost_accelerator {
+#define X(name, type, word) ROOST_ACCELERATOR_##name,
+    ROOST_ACCELERATOR_MAP(X)
+#undef X
+};
+
+/* "NV_GPU", "NO_ACCEL", ... */
+ROOST_API const char *roost_accelerator_type(enum roost_accelerator accelerator);
+
+struct roost_cluster;
+
+struct roost_cluster_options {
+    /* "local", a spec ("2x8", "1x8 A800,1x4 AMD", "3x0") or the path of a snapshot file. NULL takes
+     * roost.cluster of the config. */
+    const char *text;
+    /* Borrowed for the call; NULL = no config: all nodes, and only the built-in groups. */
+    const struct roost_config *config;
+};
+
+/* Builds a cluster: finds the nodes, puts them in order, keeps the first num_nodes of them, adds the
+ * config's robots and node groups. Faults go to `report` and `err` (either may be NULL). NULL on
+ * failure. */
+ROOST_API struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
+                                                  struct roost_report *report,
+                                                  struct roost_error *err);
+ROOST_API void roost_cluster_free(struct roost_cluster *cluster);
+
+/* Whether `text` has the form of a spec, rather than being a file or "local". */
+ROOST_API bool roost_cluster_is_spec(const char *text);
+
+ROOST_API int32_t roost_cluster_node_count(const struct roost_cluster *cluster);
+ROOST_API int64_t roost_cluster_accelerator_count(const struct roost_cluster *cluster);
+
+/* A node, text borrowed from the cluster. */
+struct roost_node {
+    int32_t node_rank;
+    const char *id;      /* NULL = not known */
+    const char *address; /* NULL = not known, the node is synthetic */
+    int32_t num_cpus;    /* -1 = not known */
+    enum roost_accelerator accelerator;
+    const char *accelerator_model; /* NULL = not known */
+    int32_t num_accelerators;
+    int32_t num_hardware; /* robots and the like */
+};
+
+/* Fills *out; false when there is no such node. */
+ROOST_API bool roost_cluster_node(const struct roost_cluster *cluster, int32_t node_rank,
+                                  struct roost_node *out);
+
+/* A node group, text and ranks borrowed from the cluster. */
+struct roost_node_group {
+    const char *label;
+    const char
+        *hardware_type; /* what its ranks count: "Accelerator", "Franka", ...; NULL = nodes */
+    const int32_t *node_ranks;
+    int32_t node_count;
+    int64_t resource_count; /* ranks are 0 .. resource_count - 1 */
+};
+
+/* Configured groups in the order written, then `cluster` and `node`. */
+ROOST_API size_t roost_cluster_group_count(const struct roost_cluster *cluster);
+ROOST_API bool roost_cluster_group(const struct roost_cluster *cluster, size_t index,
+                                   struct roost_node_group *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

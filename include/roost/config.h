@@ -1,0 +1,63 @@
+/* config.h - a config file, read and checked.
+ *
+ * The `cluster` section is RLinf's; the `roost` section is ours; every other key of the file is left
+ * alone. A config is built once and then only read. */
+#ifndef ROOST_CONFIG_H
+#define ROOST_CONFIG_H
+
+#include <stdbool.h>
+
+#include <roost/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct roost_config;
+
+/* How to read a config. All zero but `path`: the file as it stands, with an empty environment. */
+struct roost_config_options {
+    const char *path;             /* a file, or "-" for standard input */
+    const char *text;             /* not NULL: read this instead, `path` being its name */
+    size_t text_len;              /* bytes of `text` */
+    const char *const *overrides; /* "key=value" texts */
+    size_t override_count;
+    const char *const *env; /* "NAME=value" texts, NULL-terminated, for ${oc.env:...} */
+    bool follow_defaults;   /* compose Hydra `defaults` from files beside the config */
+    bool reads_model;       /* read what ROOST_MODE_MODEL_PARALLEL needs: actor, rollout, ... */
+};
+
+/* Reads, resolves and checks a config. Every fault goes to `report` (may be NULL), the first also to
+ * `err` (may be NULL). Returns NULL when there was any error. All arguments are borrowed for the
+ * call. */
+ROOST_API struct roost_config *roost_config_load(const struct roost_config_options *options,
+                                                 struct roost_report *report,
+                                                 struct roost_error *err);
+
+/* Like roost_config_load, but returns what could be read even when there were errors, so that more
+ * faults can be found against a cluster; such a config is only good for roost_plan_check. NULL when
+ * not even that is possible. */
+ROOST_API struct roost_config *roost_config_load_lenient(const struct roost_config_options *options,
+                                                         struct roost_report *report,
+                                                         struct roost_error *err);
+
+ROOST_API void roost_config_free(struct roost_config *config);
+
+/* cluster.num_nodes */
+ROOST_API int32_t roost_config_num_nodes(const struct roost_config *config);
+
+/* roost.cluster, borrowed from the config; NULL when it is not set. */
+ROOST_API const char *roost_config_cluster(const struct roost_config *config);
+
+/* Names of placed components in the order written, borrowed from the config. */
+ROOST_API size_t roost_config_component_count(const struct roost_config *config);
+ROOST_API const char *roost_config_component(const struct roost_config *config, size_t index);
+
+/* Environment variables that were looked up, set or not, borrowed from the config. */
+ROOST_API size_t roost_config_env_count(const struct roost_config *config);
+ROOST_API const char *roost_config_env(const struct roost_config *config, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

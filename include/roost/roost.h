@@ -1,0 +1,14 @@
+/* roost.h - all of roost: include this one. */
+#ifndef ROOST_ROOST_H
+#define ROOST_ROOST_H
+
+#include <roost/cluster.h>
+#include <roost/config.h>
+#include <roost/error.h>
+#include <roost/plan.h>
+#include <roost/render.h>
+
+/* "0.1.0" */
+ROOST_API const char *roost_version(void);
+
+#endif

@@ -1,0 +1,121 @@
+/* diag.c - turns a place and a sentence into an error and a report entry. */
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/report_internal.h"
+
+enum { LINE_MAX_SHOWN = 1024 };
+
+struct diag diag_start(struct roost_report *report, struct roost_error *err)
+{
+    if (err)
+        memset(err, 0, sizeof *err);
+    return (struct diag){.report = report, .err = err};
+}
+
+/* Cuts at a character, not inside one, when the buffer was too short. */
+static void mend_cut(char *text, int wanted, size_t size)
+{
+    if (wanted < 0 || (size_t)wanted < size)
+        return;
+    size_t end = size - 4;
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+        end--;
+    memcpy(text + end, "...", 4);
+}
+
+static void fill_error(struct roost_error *err, enum roost_code code, struct place at,
+                       const char *message)
+{
+    err->code = code;
+    err->line = at.line;
+    err->column = at.column;
+    int wanted = snprintf(err->file, sizeof err->file, "%s", at.source ? at.source->name : "");
+    mend_cut(err->file, wanted, sizeof err->file);
+    snprintf(err->message, sizeof err->message, "%s", message);
+    err->hint[0] = '\0';
+}
+
+static void add_to_report(struct diag *diag, enum roost_code code, enum roost_warning warning,
+                          struct place at, const char *message)
+{
+    char line[LINE_MAX_SHOWN];
+    struct roost_diagnostic entry = {
+        .code = code,
+        .warning = warning,
+        .file = at.source ? at.source->name : "",
+        .line = at.line,
+        .column = at.column,
+        .length = at.length > 0 ? at.length : 1,
+        .message = message,
+        .hint = "",
+    };
+    if (at.source && at.line > 0 && at.source->text.len > 0) {
+        struct strview text = source_line(at.source, at.line);
+        if (text.len < sizeof line) {
+            snprintf(line, sizeof line, "%.*s", (int)text.len, text.at);
+            entry.source_line = line;
+        }
+    }
+    struct roost_diagnostic *kept = report_add(diag->report, &entry);
+    diag->report->newest = kept ? (size_t)(kept - diag->report->entries) : REPORT_KEPT;
+}
+
+enum roost_code diag_error(struct diag *diag, enum roost_code code, struct place at,
+                           const char *format, ...)
+{
+    char message[ROOST_ERROR_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    mend_cut(message, wanted, sizeof message);
+
+    if (diag->errors++ == 0) {
+        diag->first = code;
+        if (diag->err)
+            fill_error(diag->err, code, at, message);
+    }
+    if (diag->report)
+        add_to_report(diag, code, ROOST_WARN_NONE, at, message);
+    diag->is_hint_wanted = true;
+    return code;
+}
+
+void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, const char *format,
+               ...)
+{
+    diag->is_hint_wanted = false;
+    if (!diag->report)
+        return;
+    char message[ROOST_ERROR_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    mend_cut(message, wanted, sizeof message);
+    add_to_report(diag, ROOST_OK, warning, at, message);
+}
+
+void diag_hint(struct diag *diag, const char *format, ...)
+{
+    char hint[ROOST_ERROR_HINT_MAX];
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(hint, sizeof hint, format, args);
+    va_end(args);
+    mend_cut(hint, wanted, sizeof hint);
+
+    if (diag->err && diag->is_hint_wanted && diag->errors == 1)
+        memcpy(diag->err->hint, hint, strlen(hint) + 1);
+    if (diag->report && diag->report->newest < diag->report->count)
+        report_set_hint(diag->report, &diag->report->entries[diag->report->newest], hint);
+}
+
+enum roost_code diag_nomem(struct diag *diag)
+{
+    return diag_error(diag, ROOST_ERR_MEMORY, NOWHERE, "out of memory");
+}

@@ -1,0 +1,39 @@
+/* diag.h - where every part of roost says what is wrong.
+ *
+ * A struct diag is handed down through one call: it keeps the first error for the caller's
+ * struct roost_error and everything for the caller's report. Either may be missing. Saying an error
+ * does not stop anything: a reader goes on to the next key, so that a user sees all faults at once. */
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include <roost/error.h>
+#include <stdbool.h>
+
+#include "base/source.h"
+
+struct diag {
+    struct roost_report *report; /* may be NULL */
+    struct roost_error *err;     /* may be NULL */
+    size_t errors;               /* said through this diag */
+    enum roost_code first;       /* ROOST_OK while errors is 0 */
+    bool is_hint_wanted;         /* the last thing said can still take a hint */
+};
+
+/* Starts a call: clears `err`. */
+struct diag diag_start(struct roost_report *report, struct roost_error *err);
+
+/* Says an error; returns its code. */
+enum roost_code diag_error(struct diag *diag, enum roost_code code, struct place at,
+                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Adds the cure to what was said last. */
+void diag_hint(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says something worth knowing that fails nothing. */
+void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, const char *format,
+               ...) __attribute__((format(printf, 4, 5)));
+
+/* Out of memory; returns ROOST_ERR_MEMORY. */
+enum roost_code diag_nomem(struct diag *diag);
+
+#endif

@@ -1,0 +1,77 @@
+/* file.c - open, read until the end or the limit, close. Works on anything that can be read. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_READ = 16 * 1024 };
+
+static bool say_errno(struct diag *diag, const char *path, const char *step)
+{
+    int error = errno;
+    struct source source = {.name = path};
+    diag_error(diag, ROOST_ERR_IO, (struct place){&source, 0, 0, 0}, "cannot %s '%s': %s", step,
+               quote(sv_from(path)).text,
+               strerrordesc_np(error) ? strerrordesc_np(error) : "error");
+    return false;
+}
+
+/* Reads into a buffer that doubles; *out is the caller's to free whatever is returned. */
+static bool read_all(int fd, const char *path, size_t limit, struct diag *diag, char **out,
+                     size_t *out_len)
+{
+    size_t room = 0;
+    for (*out_len = 0;;) {
+        if (*out_len == room) {
+            room = room ? room * 2 : FIRST_READ;
+            char *bytes = realloc(*out, room);
+            if (!bytes) {
+                diag_nomem(diag);
+                return false;
+            }
+            *out = bytes;
+        }
+        ssize_t got = read(fd, *out + *out_len, room - *out_len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return say_errno(diag, path, "read");
+        if (got == 0)
+            return true;
+        *out_len += (size_t)got;
+        if (*out_len > limit) {
+            struct source source = {.name = path};
+            diag_error(diag, ROOST_ERR_LIMIT, (struct place){&source, 0, 0, 0},
+                       "'%s' is larger than %zu bytes", quote(sv_from(path)).text, limit);
+            return false;
+        }
+    }
+}
+
+bool file_read(struct arena *arena, const char *path, size_t limit, struct diag *diag,
+               struct strview *out)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return say_errno(diag, path, "open");
+    char *bytes = NULL;
+    size_t len = 0;
+    bool is_good = read_all(fd, path, limit, diag, &bytes, &len);
+    if (!is_stdin)
+        close(fd);
+    if (is_good) {
+        char *copy = arena_copy(arena, (struct strview){bytes, len});
+        is_good = copy != NULL;
+        if (copy)
+            *out = (struct strview){copy, len};
+        else
+            diag_nomem(diag);
+    }
+    free(bytes);
+    return is_good;
+}

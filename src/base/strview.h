@@ -1,0 +1,45 @@
+/* strview.h - text to read: a pointer and a length, never owned, not NUL-terminated. */
+#ifndef BASE_STRVIEW_H
+#define BASE_STRVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct strview {
+    const char *at;
+    size_t len;
+};
+
+/* A view of a string literal, and the two arguments of "%.*s". */
+#define SV(literal) ((struct strview){(literal), sizeof(literal) - 1})
+#define STR(view) (int)((view).len > 400 ? 400 : (view).len), (view).at
+
+struct strview sv_from(const char *text); /* NULL gives an empty view */
+bool sv_equal(struct strview a, struct strview b);
+bool sv_is(struct strview a, const char *text);
+bool sv_is_nocase(struct strview a, const char *lower); /* ASCII; lower must be lower case */
+bool sv_starts(struct strview a, const char *prefix);
+struct strview sv_trim(struct strview a); /* blanks and tabs, both ends */
+struct strview sv_sub(struct strview a, size_t from, size_t to);
+size_t sv_find(struct strview a, char c, size_t from); /* a.len when it is not there */
+int sv_compare(struct strview a, struct strview b);    /* by bytes, shorter first */
+
+/* User text made safe for a message: control bytes escaped, long text cut with "...".
+ * Used as quote(view).text inside one expression. */
+struct quote {
+    char text[96];
+};
+struct quote quote(struct strview view);
+
+/* The entry of `words` (NULL-terminated) nearest to `text`, or NULL when none is near enough to be
+ * worth suggesting. */
+const char *nearest_word(struct strview text, const char *const *words);
+
+/* Names of components, labels, groups and workers: [A-Za-z0-9_][A-Za-z0-9_.-]{0,62} */
+bool is_name(struct strview text);
+
+/* Names of environment variables: [A-Za-z_][A-Za-z0-9_]* */
+bool is_variable_name(struct strview text);
+
+#endif

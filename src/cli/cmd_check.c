@@ -1,0 +1,99 @@
+/* cmd_check.c - roost check: every fault of a config at once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+
+static void put_env(struct text *out, const struct roost_config *config)
+{
+    for (size_t i = 0; i < roost_config_env_count(config); i++)
+        text_printf(out, "%s%s",
+                    i ? ", " : "read from the environment: ", roost_config_env(config, i));
+    if (roost_config_env_count(config))
+        text_char(out, '\n');
+}
+
+/* One line when all is well. */
+static void put_summary(struct text *out, const struct planning *planning, const char *path)
+{
+    size_t warnings = roost_report_warnings(planning->report);
+    size_t components = roost_config_component_count(planning->config);
+    text_printf(out, "%s: ok: %zu component%s", path, components, components == 1 ? "" : "s");
+    if (planning->plan) {
+        int64_t processes = 0;
+        for (size_t c = 0; c < roost_plan_component_count(planning->plan); c++)
+            processes += roost_plan_component(planning->plan, c)->world_size;
+        text_printf(out, ", %lld process%s on %d node%s with %lld accelerator%s",
+                    (long long)processes, processes == 1 ? "" : "es",
+                    (int)roost_cluster_node_count(planning->cluster),
+                    roost_cluster_node_count(planning->cluster) == 1 ? "" : "s",
+                    (long long)roost_cluster_accelerator_count(planning->cluster),
+                    roost_cluster_accelerator_count(planning->cluster) == 1 ? "" : "s");
+    } else {
+        text_puts(out,
+                  "; no cluster was named, so whether they fit was not checked (--cluster 2x8)");
+    }
+    if (warnings)
+        text_printf(out, "; %zu warning%s", warnings, warnings == 1 ? "" : "s");
+    text_char(out, '\n');
+}
+
+static int print(const struct planning *planning, const struct invocation *invocation)
+{
+    int status = roost_report_exit(planning->report);
+    if (option_is_on(invocation, "json"))
+        return output_status(
+            roost_render_report_json(planning->report, output_write, &output_stdout), status);
+    output_report(invocation, planning->report);
+    struct text out = TEXT_INIT;
+    if (planning->config)
+        put_env(&out, planning->config);
+    if (status == 0) {
+        put_summary(&out, planning, invocation->operands[0]);
+    } else {
+        size_t errors = roost_report_errors(planning->report);
+        size_t warnings = roost_report_warnings(planning->report);
+        text_printf(&out, "%s: %zu error%s", invocation->operands[0], errors,
+                    errors == 1 ? "" : "s");
+        if (warnings)
+            text_printf(&out, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
+        text_char(&out, '\n');
+    }
+    enum roost_code code = ROOST_ERR_MEMORY;
+    if (!out.has_failed)
+        code = output_write(&output_stdout, out.bytes, out.len) ? ROOST_OK : ROOST_ERR_IO;
+    text_release(&out);
+    return output_status(code, status);
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct planning planning;
+    int status = planning_start(&planning, invocation);
+    if (status == 0) {
+        if (planning.plan)
+            roost_plan_advise(planning.plan, planning.config, planning.cluster, planning.report);
+        status = print(&planning, invocation);
+    }
+    planning_end(&planning);
+    return status;
+}
+
+static const struct option_spec options[] = {PLANNING_OPTIONS, {0}};
+
+const struct command cmd_check = {
+    .name = "check",
+    .summary = "find every error of a config at once",
+    .usage = "[options] CONFIG [key=value ...]",
+    .details = "Reads CONFIG (- is standard input) and says everything that is wrong with it: "
+               "where, why,\n"
+               "and what would be right. With a cluster (--cluster, ROOST_CLUSTER or roost.cluster "
+               "in the\n"
+               "config) it also checks that every component fits. Ends with 0, 3 for an invalid "
+               "config, or\n"
+               "4 for one that does not fit the cluster; warnings end with 0.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,61 @@
+/* cmd_plan.c - roost plan: where every process goes. */
+#include <string.h>
+
+#include "base/strview.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+
+static int print(const struct planning *planning, const struct invocation *invocation)
+{
+    const char *component = option_value(invocation, "component");
+    if (component && !roost_plan_find(planning->plan, component))
+        return output_usage("this config places no component '%s'", quote(sv_from(component)).text);
+    if (option_is_on(invocation, "json"))
+        return output_status(roost_render_plan_json(planning->plan, planning->cluster, component,
+                                                    output_write, &output_stdout),
+                             0);
+    struct roost_text_style style = output_style(invocation, output_stdout);
+    return output_status(roost_render_plan_text(planning->plan, planning->cluster, component,
+                                                &style, output_write, &output_stdout),
+                         0);
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct planning planning;
+    int status = planning_start(&planning, invocation);
+    if (status == 0) {
+        status = roost_report_exit(planning.report);
+        bool has_faults = status != 0;
+        if (has_faults ||
+            (roost_report_count(planning.report) && !option_is_on(invocation, "json")))
+            output_report(invocation, planning.report);
+        if (!has_faults && !planning.has_cluster)
+            status = output_usage(
+                "no cluster to plan against: pass --cluster 2x8, a snapshot, or local");
+        else if (!has_faults)
+            status = print(&planning, invocation);
+    }
+    planning_end(&planning);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    PLANNING_OPTIONS,
+    {"component", "NAME", "show only this component"},
+    {0},
+};
+
+const struct command cmd_plan = {
+    .name = "plan",
+    .summary = "show where every process goes",
+    .usage = "[options] CONFIG [key=value ...]",
+    .details =
+        "Computes the place of every process of CONFIG (- is standard input) on a cluster and "
+        "prints\n"
+        "it as a table, or as JSON with every field. The cluster comes from --cluster, "
+        "ROOST_CLUSTER\n"
+        "or roost.cluster in the config; nothing is started and no cluster needs to be there.",
+    .options = options,
+    .run = run,
+};

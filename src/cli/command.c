@@ -1,0 +1,146 @@
+/* command.c - one option table drives parsing and help. getopt_long does the splitting; what it is
+ * too generous about (abbreviations) is refused here. */
+#include "cli/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strview.h"
+#include "cli/output.h"
+
+enum { OPTIONS_MAX = 32, FIRST_OPTION = 256 };
+
+const char *option_value(const struct invocation *invocation, const char *name)
+{
+    const struct option_spec *options = invocation->command->options;
+    for (size_t i = 0; options[i].name; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return invocation->values[i];
+    return NULL;
+}
+
+bool option_is_on(const struct invocation *invocation, const char *name)
+{
+    return option_value(invocation, name) != NULL;
+}
+
+static void fill_table(const struct command *command, struct option *out)
+{
+    size_t i = 0;
+    for (; command->options[i].name; i++)
+        out[i] = (struct option){command->options[i].name,
+                                 command->options[i].argument ? required_argument : no_argument,
+                                 NULL, FIRST_OPTION + (int)i};
+    out[i++] = (struct option){"help", no_argument, NULL, 'h'};
+    out[i] = (struct option){0};
+}
+
+static int refuse_option(const struct command *command, const char *word)
+{
+    const char *names[OPTIONS_MAX + 2] = {"help"};
+    for (size_t i = 0; command->options[i].name; i++)
+        names[i + 1] = command->options[i].name;
+    struct strview name = sv_from(word);
+    while (name.len && name.at[0] == '-')
+        name = sv_sub(name, 1, name.len);
+    name.len = sv_find(name, '=', 0);
+    const char *near = nearest_word(name, names);
+    if (near)
+        return output_usage("'%s' is not an option of 'roost %s'; did you mean '--%s'?",
+                            quote(sv_from(word)).text, command->name, near);
+    return output_usage("'%s' is not an option of 'roost %s'; see 'roost %s --help'",
+                        quote(sv_from(word)).text, command->name, command->name);
+}
+
+/* A parse under way. */
+struct parse {
+    const struct command *command;
+    const char *values[OPTIONS_MAX];
+    const char **operands;
+    size_t operand_count;
+    bool wants_help;
+};
+
+/* Takes one option that getopt found at `word`. Returns 0 or an exit status. */
+static int take_option(struct parse *parse, int found, int index, const struct option *table,
+                       const char *word)
+{
+    if (found == '?')
+        return refuse_option(parse->command, word);
+    if (found == ':')
+        return output_usage("option '%s' of 'roost %s' needs a value", quote(sv_from(word)).text,
+                            parse->command->name);
+    if (found == 'h' && strcmp(word, "-h") == 0) {
+        parse->wants_help = true;
+        return 0;
+    }
+    size_t len = strcspn(word + 2, "=");
+    if (strlen(table[index].name) != len || strncmp(word + 2, table[index].name, len) != 0)
+        return refuse_option(parse->command, word);
+    if (found == 'h')
+        parse->wants_help = true;
+    else
+        parse->values[found - FIRST_OPTION] = optarg ? optarg : "";
+    return 0;
+}
+
+static int parse_words(struct parse *parse, int argc, char **argv)
+{
+    struct option table[OPTIONS_MAX + 2];
+    fill_table(parse->command, table);
+    optind = 1;
+    while (optind < argc) {
+        int at = optind, index = 0;
+        int found = getopt_long(argc, argv, "+:h", table, &index);
+        if (found != -1) {
+            int status = take_option(parse, found, index, table, argv[at]);
+            if (status)
+                return status;
+            continue;
+        }
+        bool is_rest = optind > at && strcmp(argv[optind - 1], "--") == 0;
+        do {
+            if (optind < argc)
+                parse->operands[parse->operand_count++] = argv[optind++];
+        } while (is_rest && optind < argc);
+    }
+    return 0;
+}
+
+int command_run(const struct command *command, int argc, char **argv, char *const *env)
+{
+    struct parse parse = {.command = command};
+    parse.operands = calloc((size_t)argc + 1, sizeof *parse.operands);
+    if (!parse.operands)
+        return output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+    int status = parse_words(&parse, argc, argv);
+    if (status == 0 && parse.wants_help) {
+        command_help(command);
+    } else if (status == 0) {
+        struct invocation invocation = {
+            .command = command,
+            .values = parse.values,
+            .operands = parse.operands,
+            .operand_count = parse.operand_count,
+            .env = env,
+        };
+        status = command->run(&invocation);
+    }
+    free(parse.operands);
+    return status;
+}
+
+void command_help(const struct command *command)
+{
+    printf("usage: roost %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
+           command->details);
+    for (const struct option_spec *it = command->options; it->name; it++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", it->name, it->argument ? " " : "",
+                 it->argument ? it->argument : "");
+        printf("  %-28s %s\n", left, it->help);
+    }
+    printf("  %-28s %s\n", "-h, --help", "show this help");
+}

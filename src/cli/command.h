@@ -1,0 +1,52 @@
+/* command.h - what a subcommand is: a table of words and one function. main() only looks it up. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <roost/roost.h>
+#include <stdbool.h>
+
+struct invocation;
+
+enum { EXIT_USAGE = 2, EXIT_SYSTEM = 5 };
+
+/* One option. The same table parses, prints the help and makes the man page. */
+struct option_spec {
+    const char *name;     /* without "--" */
+    const char *argument; /* "SPEC", or NULL for a switch */
+    const char *help;
+};
+
+struct command {
+    const char *name;
+    const char *summary;               /* one line, no full stop */
+    const char *usage;                 /* behind "roost NAME" */
+    const char *details;               /* paragraphs for --help and the man page */
+    const struct option_spec *options; /* ends with a NULL name */
+    int (*run)(const struct invocation *invocation);
+};
+
+enum { OPERANDS_MAX = 4096 };
+
+/* A parsed command line. All text is argv's. */
+struct invocation {
+    const struct command *command;
+    const char *const *values; /* by option: its argument, "" for a switch that is on, NULL = off */
+    const char *const *operands;
+    size_t operand_count;
+    char *const *env;
+};
+
+/* The argument of an option ("" for a switch), or NULL when it was not given. */
+const char *option_value(const struct invocation *invocation, const char *name);
+bool option_is_on(const struct invocation *invocation, const char *name);
+
+/* Parses everything behind the command's name and runs it. Returns the exit status. */
+int command_run(const struct command *command, int argc, char **argv, char *const *env);
+
+void command_help(const struct command *command);
+
+/* All commands, NULL-terminated, in the order of the help. */
+extern const struct command *const commands[];
+extern const struct command cmd_check, cmd_plan;
+
+#endif

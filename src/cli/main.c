@@ -1,0 +1,74 @@
+/* main.c - finds the command and hands over. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strview.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+const struct command *const commands[] = {&cmd_check, &cmd_plan, NULL};
+
+static int finish_stdout(int status)
+{
+    /* Help goes through stdio: a full disk must not look like success. */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    output_say("cannot write to standard output");
+    return EXIT_SYSTEM;
+}
+
+static int print_help(void)
+{
+    puts("roost gives every worker of a distributed RL job its place.\n\n"
+         "usage: roost COMMAND [options] CONFIG [key=value ...]\n\ncommands:");
+    for (const struct command *const *it = commands; *it; it++)
+        printf("  %-10s %s\n", (*it)->name, (*it)->summary);
+    puts("\n'roost COMMAND --help' tells more.");
+    return finish_stdout(0);
+}
+
+static const struct command *find(const char *name)
+{
+    for (const struct command *const *it = commands; *it; it++)
+        if (strcmp((*it)->name, name) == 0)
+            return *it;
+    return NULL;
+}
+
+static int refuse_command(const char *word)
+{
+    const char *names[sizeof commands / sizeof *commands] = {NULL};
+    for (size_t i = 0; commands[i]; i++)
+        names[i] = commands[i]->name;
+    const char *near = nearest_word(sv_from(word), names);
+    if (near)
+        return output_usage("there is no command '%s'; did you mean '%s'?",
+                            quote(sv_from(word)).text, near);
+    return output_usage("there is no command '%s'; see 'roost --help'", quote(sv_from(word)).text);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return output_usage("a command is missing; see 'roost --help'");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_help();
+    if (strcmp(argv[1], "help") == 0) {
+        const struct command *command = argc > 2 ? find(argv[2]) : NULL;
+        if (argc > 2 && !command)
+            return refuse_command(argv[2]);
+        if (!command)
+            return print_help();
+        command_help(command);
+        return finish_stdout(0);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("roost %s\n", roost_version());
+        return finish_stdout(0);
+    }
+    const struct command *command = find(argv[1]);
+    if (!command)
+        return refuse_command(argv[1]);
+    return finish_stdout(command_run(command, argc - 1, argv + 1, environ));
+}

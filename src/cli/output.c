@@ -1,0 +1,101 @@
+/* output.c - the only place that knows standard output, standard error and terminals. */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int output_stdout = STDOUT_FILENO, output_stderr = STDERR_FILENO;
+
+static int write_errno; /* why the last write failed */
+
+bool output_write(void *ctx, const char *bytes, size_t len)
+{
+    int fd = *(const int *)ctx;
+    while (len > 0) {
+        ssize_t done = write(fd, bytes, len);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0) {
+            write_errno = errno;
+            return false;
+        }
+        bytes += done;
+        len -= (size_t)done;
+    }
+    return true;
+}
+
+static int terminal_width(int fd)
+{
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    const char *columns = getenv("COLUMNS");
+    int width = columns ? (int)strtol(columns, NULL, 10) : 0;
+    return width >= 20 && width <= 1000 ? width : 80;
+}
+
+struct roost_text_style output_style(const struct invocation *invocation, int fd)
+{
+    const char *when = option_value(invocation, "color");
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    struct roost_text_style style = {.width = terminal_width(fd)};
+    if (when && strcmp(when, "auto") != 0)
+        style.has_color = strcmp(when, "always") == 0;
+    else
+        style.has_color =
+            isatty(fd) && !(no_color && no_color[0]) && !(term && strcmp(term, "dumb") == 0);
+    return style;
+}
+
+static void say(const char *format, va_list args)
+{
+    char line[1024];
+    int len = snprintf(line, sizeof line, "roost: ");
+    vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
+    memcpy(line + strlen(line), "\n", 2);
+    output_write(&output_stderr, line, strlen(line));
+}
+
+void output_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+int output_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+int output_status(enum roost_code code, int status)
+{
+    if (code == ROOST_OK)
+        return status;
+    if (code == ROOST_ERR_IO && write_errno != EPIPE)
+        output_say("cannot write: %s", strerrordesc_np(write_errno));
+    else if (code != ROOST_ERR_IO)
+        output_say("out of memory");
+    return roost_code_exit(code);
+}
+
+void output_report(const struct invocation *invocation, const struct roost_report *report)
+{
+    struct roost_text_style style = output_style(invocation, output_stderr);
+    enum roost_code code =
+        option_is_on(invocation, "json")
+            ? roost_render_report_json(report, output_write, &output_stderr)
+            : roost_render_report_text(report, &style, output_write, &output_stderr);
+    (void)code; /* where errors cannot be shown there is nobody to tell */
+}

@@ -1,0 +1,93 @@
+/* planning.c - options -> library calls. Decides nothing about placement. */
+#include "cli/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strview.h"
+#include "cli/output.h"
+
+static const char *find_env(const struct invocation *invocation, const char *name)
+{
+    size_t len = strlen(name);
+    for (char *const *it = invocation->env; *it; it++)
+        if (strncmp(*it, name, len) == 0 && (*it)[len] == '=' && (*it)[len + 1])
+            return *it + len + 1;
+    return NULL;
+}
+
+static int check_words(const struct invocation *invocation, struct roost_plan_options *options)
+{
+    const char *mode = option_value(invocation, "mode");
+    const char *color = option_value(invocation, "color");
+    if (invocation->operand_count == 0)
+        return output_usage("'roost %s' needs a config file; see 'roost %s --help'",
+                            invocation->command->name, invocation->command->name);
+    if (mode && strcmp(mode, "model-parallel") == 0)
+        options->mode = ROOST_MODE_MODEL_PARALLEL;
+    else if (mode && strcmp(mode, "hybrid") != 0)
+        return output_usage("--mode is hybrid or model-parallel, not '%s'",
+                            quote(sv_from(mode)).text);
+    if (color && strcmp(color, "auto") && strcmp(color, "always") && strcmp(color, "never"))
+        return output_usage("--color is auto, always or never, not '%s'",
+                            quote(sv_from(color)).text);
+    options->shares_accelerators = option_is_on(invocation, "no-isolate");
+    return 0;
+}
+
+static void make_plan(struct planning *planning, const char *cluster,
+                      const struct roost_plan_options *options)
+{
+    struct roost_cluster_options wanted = {.text = cluster, .config = planning->config};
+    planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
+    if (planning->cluster) {
+        planning->plan =
+            roost_plan_new(planning->config, planning->cluster, options, planning->report, NULL);
+    } else {
+        /* Without a cluster the texts can still be wrong, and users want to know all at once. */
+        enum roost_code code = roost_plan_check_texts(planning->config, planning->report, NULL);
+        (void)code;
+    }
+}
+
+int planning_start(struct planning *planning, const struct invocation *invocation)
+{
+    struct roost_plan_options options = {0};
+    *planning = (struct planning){0};
+    int status = check_words(invocation, &options);
+    if (status)
+        return status;
+    planning->report = roost_report_new();
+    if (!planning->report)
+        return output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+    struct roost_config_options wanted = {
+        .path = invocation->operands[0],
+        .overrides = invocation->operands + 1,
+        .override_count = invocation->operand_count - 1,
+        .env = (const char *const *)invocation->env,
+        .follow_defaults = option_is_on(invocation, "hydra"),
+        .reads_model = options.mode == ROOST_MODE_MODEL_PARALLEL,
+    };
+    planning->config = roost_config_load_lenient(&wanted, planning->report, NULL);
+    if (!planning->config)
+        return 0;
+    const char *cluster = option_value(invocation, "cluster");
+    if (!cluster)
+        cluster = find_env(invocation, "ROOST_CLUSTER");
+    planning->has_cluster = cluster || roost_config_cluster(planning->config);
+    if (planning->has_cluster) {
+        make_plan(planning, cluster, &options);
+    } else {
+        enum roost_code code = roost_plan_check_texts(planning->config, planning->report, NULL);
+        (void)code;
+    }
+    return 0;
+}
+
+void planning_end(struct planning *planning)
+{
+    roost_plan_free(planning->plan);
+    roost_cluster_free(planning->cluster);
+    roost_config_free(planning->config);
+    roost_report_free(planning->report);
+}

@@ -1,0 +1,161 @@
+/* config.c - load -> compose -> override -> read sections: the steps of roost_config_load. */
+#include "config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "config/defaults.h"
+#include "config/model_settings.h"
+#include "config/override.h"
+#include "config/sections.h"
+#include "config/yaml_load.h"
+
+enum { CONFIG_BYTES_MAX = 1024 * 1024 };
+
+static bool load_text(struct roost_config *config, const struct roost_config_options *options,
+                      struct diag *diag)
+{
+    config->source.name = arena_copy(&config->arena, sv_from(options->path));
+    if (!config->source.name) {
+        diag_nomem(diag);
+        return false;
+    }
+    if (!options->text)
+        return file_read(&config->arena, options->path, CONFIG_BYTES_MAX, diag,
+                         &config->source.text);
+    if (options->text_len > CONFIG_BYTES_MAX) {
+        diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "'%s' is larger than %d bytes",
+                   quote(sv_from(options->path)).text, CONFIG_BYTES_MAX);
+        return false;
+    }
+    const char *copy =
+        arena_copy(&config->arena, (struct strview){options->text, options->text_len});
+    if (!copy) {
+        diag_nomem(diag);
+        return false;
+    }
+    config->source.text = (struct strview){copy, options->text_len};
+    return true;
+}
+
+static bool load_tree(struct roost_config *config, const struct roost_config_options *options,
+                      struct diag *diag)
+{
+    struct node *root = yaml_load(&config->arena, &config->source, config->source.text, 1, 1, diag);
+    if (!root)
+        return false;
+    if (root->kind != NODE_MAPPING) {
+        diag_error(diag, ROOST_ERR_SCHEMA, node_place(root),
+                   "a config is a mapping with a 'cluster' section");
+        return false;
+    }
+    if (options->follow_defaults)
+        root = defaults_compose(&config->arena, options->path, root, diag);
+    if (root && options->override_count)
+        root =
+            override_apply(&config->arena, root, options->overrides, options->override_count, diag);
+    config->root = root;
+    return root != NULL;
+}
+
+static void read_sections(struct roost_config *config, const struct roost_config_options *options,
+                          struct diag *diag)
+{
+    struct reader reader = {
+        .config = config,
+        .arena = &config->arena,
+        .diag = diag,
+        .resolver = {.arena = &config->arena,
+                     .root = config->root,
+                     .env = options->env,
+                     .read = &config->env_read,
+                     .diag = diag},
+    };
+    const struct node *cluster = read_key(&reader, config->root, "cluster");
+    if (cluster) {
+        section_cluster(&reader, cluster);
+    } else if (!node_get(config->root, SV("cluster"))) {
+        diag_error(diag, ROOST_ERR_SCHEMA, node_place(config->root),
+                   "Missing fields '['cluster']' detected in the config");
+        if (node_get(config->root, SV("defaults")) && !options->follow_defaults)
+            diag_hint(diag, "it may be in a file that 'defaults' names: pass --hydra");
+        else
+            diag_hint(diag, "add 'cluster:' with num_nodes and component_placement");
+    }
+    const struct node *roost = read_key(&reader, config->root, "roost");
+    if (roost)
+        section_roost(&reader, roost);
+    if (options->reads_model)
+        config->model = model_settings_read(&reader);
+}
+
+static struct roost_config *load(const struct roost_config_options *options,
+                                 struct roost_report *report, struct roost_error *err,
+                                 bool is_lenient)
+{
+    struct diag diag = diag_start(report, err);
+    struct roost_config *config = calloc(1, sizeof *config);
+    if (!config) {
+        diag_nomem(&diag);
+        return NULL;
+    }
+    bool has_tree = load_text(config, options, &diag) && load_tree(config, options, &diag);
+    if (has_tree)
+        read_sections(config, options, &diag);
+    bool is_usable = is_lenient ? has_tree && diag.first != ROOST_ERR_MEMORY : diag.errors == 0;
+    if (is_usable)
+        return config;
+    roost_config_free(config);
+    return NULL;
+}
+
+struct roost_config *roost_config_load(const struct roost_config_options *options,
+                                       struct roost_report *report, struct roost_error *err)
+{
+    return load(options, report, err, false);
+}
+
+struct roost_config *roost_config_load_lenient(const struct roost_config_options *options,
+                                               struct roost_report *report, struct roost_error *err)
+{
+    return load(options, report, err, true);
+}
+
+void roost_config_free(struct roost_config *config)
+{
+    if (!config)
+        return;
+    arena_release(&config->arena);
+    free(config);
+}
+
+int32_t roost_config_num_nodes(const struct roost_config *config)
+{
+    return config->num_nodes;
+}
+
+const char *roost_config_cluster(const struct roost_config *config)
+{
+    return config->cluster;
+}
+
+size_t roost_config_component_count(const struct roost_config *config)
+{
+    return (size_t)config->component_count;
+}
+
+const char *roost_config_component(const struct roost_config *config, size_t index)
+{
+    return index < (size_t)config->component_count ? config->components[index].name : NULL;
+}
+
+size_t roost_config_env_count(const struct roost_config *config)
+{
+    return config->env_read.count;
+}
+
+const char *roost_config_env(const struct roost_config *config, size_t index)
+{
+    return index < config->env_read.count ? config->env_read.names[index] : NULL;
+}

@@ -1,0 +1,125 @@
+/* config.h - the typed config behind struct roost_config: what the file asks for, each value with
+ * its place. Filled by section_*.c, read by topology and placement. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <roost/config.h>
+
+#include "base/rankset.h"
+#include "config/resolve.h"
+#include "config/tree.h"
+
+/* A word the user wrote, and where. */
+struct word {
+    struct strview text;
+    struct place at;
+};
+
+/* One entry of component_placement: names that share a rule. */
+struct placement_rule {
+    struct word text;    /* the placement string */
+    struct word *labels; /* node groups, in the order written; none = `cluster` */
+    int32_t label_count;
+    bool is_broken; /* an error was said; do not place it */
+};
+
+struct component {
+    const char *name;
+    struct place at; /* of the name in its key */
+    int32_t rule;
+};
+
+struct env_var {
+    struct word name;
+    struct word value;
+};
+
+struct env_config {
+    struct rankset node_ranks; /* "all" = every node of the group */
+    struct place at;
+    struct env_var *vars;
+    int32_t var_count;
+    struct word interpreter; /* empty = none */
+};
+
+/* A robot that a group declares. */
+struct robot {
+    int32_t node_rank;
+    const struct node *config;
+    struct place at;
+};
+
+struct group_config {
+    const char *label;
+    struct place at; /* of the label */
+    struct rankset node_ranks;
+    struct place node_ranks_at;
+    struct word hardware_type; /* from hardware.type or hardware_type; empty = by what is there */
+    bool ignores_hardware;
+    struct robot *robots;
+    int32_t robot_count;
+    struct env_config *env_configs;
+    int32_t env_config_count;
+    bool is_broken; /* an error was said; do not complain about its uses */
+};
+
+enum restart_policy { RESTART_NEVER, RESTART_ALWAYS, RESTART_ON_FAILURE };
+enum local_rank_rule { LOCAL_RANK_RLINF, LOCAL_RANK_TORCHRUN, LOCAL_RANK_ZERO, LOCAL_RANK_DEVICE };
+enum ready_kind { READY_AT_ONCE, READY_PORT, READY_FILE, READY_LINE };
+
+struct port_want {
+    const char *name;
+    int32_t count;
+};
+
+/* roost.launch.<component> */
+struct launch_config {
+    const char *component;
+    struct place at;
+    struct word *command;
+    int32_t command_count;
+    struct env_var *env;
+    int32_t env_count;
+    struct word cwd;
+    struct port_want *ports;
+    int32_t port_count;
+    enum restart_policy restart;
+    int32_t restart_max;
+    struct word *after;
+    int32_t after_count;
+    enum ready_kind ready;
+    struct word ready_what;
+    int32_t ready_timeout; /* seconds */
+    struct word bind_cpu, bind_memory;
+    bool is_shared; /* isolate: false */
+    enum local_rank_rule local_rank;
+};
+
+struct roost_config {
+    struct arena arena;
+    struct source source;
+    struct node *root;
+    int32_t num_nodes; /* 0 = not known, an error was said */
+    struct place num_nodes_at;
+    struct placement_rule *rules;
+    int32_t rule_count;
+    struct component *components;
+    int32_t component_count;
+    struct group_config *groups;
+    int32_t group_count;
+    const char *cluster; /* roost.cluster or NULL */
+    struct place cluster_at;
+    struct launch_config *launches;
+    int32_t launch_count;
+    struct env_names env_read;
+    struct model_settings *model; /* see model_settings.h; NULL when it was not asked for */
+};
+
+/* The launch settings of a component, or NULL. */
+const struct launch_config *config_find_launch(const struct roost_config *config, const char *name);
+
+/* The group with this label, or NULL. Built-in groups are not here. */
+const struct group_config *config_find_group(const struct roost_config *config,
+                                             struct strview label);
+
+#endif

@@ -1,0 +1,247 @@
+/* defaults.c - a small part of Hydra: entries that name files in the config's own folder.
+ *
+ * Words: an entry is `name`, `group/name` or `group: name`, with `@package` saying where its content
+ * goes (default: the group, with dots); `_self_` is the file the list stands in, last when it is not
+ * named. Entries of a file in a group are relative to that group. `override`, interpolated and
+ * missing entries are not composed, and that is said. */
+#include "config/defaults.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "config/yaml_load.h"
+
+enum { FILES_MAX = 64, NESTED_MAX = 8, FILE_BYTES_MAX = 1024 * 1024 };
+
+struct composer {
+    struct arena *arena;
+    struct diag *diag;
+    struct strview folder; /* of the primary config, with its last "/" */
+    int files;
+    int depth;
+};
+
+/* One entry of a defaults list, taken apart. */
+struct entry {
+    struct place at;
+    struct strview group; /* without a slash at its ends; may be empty */
+    struct strview name;
+    struct strview package; /* what stood behind "@"; at == NULL when nothing did */
+    bool is_self;
+    bool is_optional;
+    const char *refusal; /* why it is not composed, or NULL */
+};
+
+static struct node *compose(struct composer *composer, struct node *root, struct strview group);
+
+static bool is_inside(struct strview path)
+{
+    for (size_t from = 0; from <= path.len;) {
+        size_t slash = sv_find(path, '/', from);
+        struct strview part = sv_sub(path, from, slash);
+        if (!is_name(part))
+            return false;
+        from = slash + 1;
+    }
+    return true;
+}
+
+/* Splits "group/name" or "group" + "name" and "@package". */
+static struct entry take_apart(struct strview key, struct strview value, struct place at,
+                               struct strview here)
+{
+    struct entry entry = {.at = at};
+    static const char *const prefixes[] = {"override ", "optional "};
+    if (sv_starts(key, prefixes[0]))
+        entry.refusal = "it overrides another entry";
+    entry.is_optional = sv_starts(key, prefixes[1]);
+    if (entry.is_optional)
+        key = sv_trim(sv_sub(key, strlen(prefixes[1]), key.len));
+    size_t sign = sv_find(key, '@', 0);
+    if (sign < key.len)
+        entry.package = sv_sub(key, sign + 1, key.len);
+    key = sv_sub(key, 0, sign);
+    bool is_absolute = sv_starts(key, "/");
+    if (is_absolute)
+        key = sv_sub(key, 1, key.len);
+    if (value.at) {
+        entry.group = key;
+        entry.name = value;
+    } else {
+        size_t slash = key.len;
+        while (slash > 0 && key.at[slash - 1] != '/')
+            slash--;
+        entry.group = sv_sub(key, 0, slash ? slash - 1 : 0);
+        entry.name = sv_sub(key, slash, key.len);
+    }
+    entry.is_self = sv_is(entry.name, "_self_");
+    if (!entry.refusal && memchr(entry.name.at, '$', entry.name.len))
+        entry.refusal = "its name is an interpolation";
+    if (!entry.refusal && !entry.is_self &&
+        (!is_inside(entry.name) || (entry.group.len && !is_inside(entry.group))))
+        entry.refusal = "it does not name a file below the config's folder";
+    if (!is_absolute && entry.group.len == 0 && here.len)
+        entry.group = here;
+    return entry;
+}
+
+static struct entry read_entry(const struct node *item, struct strview here)
+{
+    if (item->kind == NODE_SCALAR)
+        return take_apart(item->text, (struct strview){0}, node_place(item), here);
+    if (item->kind == NODE_MAPPING && item->count == 1 &&
+        item->pairs[0].value->kind == NODE_SCALAR) {
+        const struct pair *pair = &item->pairs[0];
+        return take_apart(pair->key->text, pair->value->text, node_place(pair->key), here);
+    }
+    return (struct entry){.at = node_place(item), .refusal = "it is not one name"};
+}
+
+/* A "# @package x" line among the comments at the top of a file. */
+static struct strview header_package(struct strview text)
+{
+    while (text.len && text.at[0] == '#') {
+        size_t end = sv_find(text, '\n', 0);
+        struct strview line = sv_trim(sv_sub(text, 1, end));
+        if (sv_starts(line, "@package"))
+            return sv_trim(sv_sub(line, strlen("@package"), line.len));
+        text = sv_sub(text, end + 1, text.len);
+    }
+    return (struct strview){0};
+}
+
+/* `content` put below the dotted (or slashed) path. */
+static struct node *wrap(struct composer *composer, struct node *content, struct strview path)
+{
+    for (size_t end = path.len; end > 0;) {
+        size_t start = end;
+        while (start > 0 && path.at[start - 1] != '.' && path.at[start - 1] != '/')
+            start--;
+        struct node *key = node_new_scalar(composer->arena, content, sv_sub(path, start, end));
+        struct node *outer = key ? node_new_mapping(composer->arena, content, 1) : NULL;
+        if (!outer) {
+            diag_nomem(composer->diag);
+            return NULL;
+        }
+        content->parent = outer;
+        node_put(outer, key, content);
+        content = outer;
+        end = start ? start - 1 : 0;
+    }
+    return content;
+}
+
+static struct node *load_file(struct composer *composer, const struct entry *entry,
+                              const char *path, struct strview *out_header)
+{
+    struct source *source = arena_zeroed(composer->arena, struct source, 1);
+    if (!source) {
+        diag_nomem(composer->diag);
+        return NULL;
+    }
+    source->name = path;
+    if (!file_read(composer->arena, path, FILE_BYTES_MAX, composer->diag, &source->text))
+        return NULL;
+    *out_header = header_package(source->text);
+    struct node *root = yaml_load(composer->arena, source, source->text, 1, 1, composer->diag);
+    if (root && root->kind != NODE_MAPPING) {
+        diag_error(composer->diag, ROOST_ERR_SCHEMA, node_place(root), "'%s' is not a mapping",
+                   path);
+        return NULL;
+    }
+    return root ? compose(composer, root, entry->group) : NULL;
+}
+
+/* What an entry contributes; NULL with nothing said when it is not composed. */
+static struct node *load_entry(struct composer *composer, const struct entry *entry)
+{
+    struct text name = TEXT_INIT;
+    text_put(&name, composer->folder);
+    text_put(&name, entry->group);
+    text_puts(&name, entry->group.len ? "/" : "");
+    text_put(&name, entry->name);
+    if (!(entry->name.len > 5 &&
+          sv_is(sv_sub(entry->name, entry->name.len - 5, entry->name.len), ".yaml")))
+        text_puts(&name, ".yaml");
+    const char *path = text_string(&name);
+    path = path ? arena_copy(composer->arena, sv_from(path)) : NULL;
+    text_release(&name);
+    if (!path) {
+        diag_nomem(composer->diag);
+        return NULL;
+    }
+    if (access(path, R_OK) != 0) {
+        if (!entry->is_optional)
+            diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at,
+                      "'%s' is not composed: there is no file '%s'", quote(entry->name).text, path);
+        return NULL;
+    }
+    if (++composer->files > FILES_MAX) {
+        diag_error(composer->diag, ROOST_ERR_LIMIT, entry->at, "defaults name more than %d files",
+                   FILES_MAX);
+        return NULL;
+    }
+    struct strview header = {0};
+    struct node *content = load_file(composer, entry, path, &header);
+    if (!content)
+        return NULL;
+    struct strview package = entry->package.at ? entry->package : header.at ? header : entry->group;
+    if (sv_is(package, "_global_"))
+        package = SV("");
+    else if (sv_is(package, "_group_"))
+        package = entry->group;
+    diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at, "composed '%s' from '%s'%s%s",
+              quote(entry->name).text, path, package.len ? " under " : "", quote(package).text);
+    return wrap(composer, content, package);
+}
+
+static struct node *compose(struct composer *composer, struct node *root, struct strview group)
+{
+    struct node *defaults = node_get(root, SV("defaults"));
+    if (!defaults || defaults->kind != NODE_SEQUENCE)
+        return root;
+    if (composer->depth == NESTED_MAX) {
+        diag_error(composer->diag, ROOST_ERR_LIMIT, node_place(defaults),
+                   "defaults are nested more than %d deep, or name each other", NESTED_MAX);
+        return NULL;
+    }
+    composer->depth++;
+    struct node *all = NULL;
+    bool has_self = false;
+    size_t said = composer->diag->errors;
+    for (int32_t i = 0; i <= defaults->count; i++) {
+        struct entry entry = {.is_self = true};
+        if (i < defaults->count)
+            entry = read_entry(defaults->items[i], group);
+        else if (has_self)
+            break;
+        if (entry.refusal) {
+            diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry.at,
+                      "this entry is not composed: %s", entry.refusal);
+            continue;
+        }
+        has_self |= entry.is_self;
+        struct node *part = entry.is_self ? root : load_entry(composer, &entry);
+        if (!part)
+            continue;
+        all = all ? node_merge(composer->arena, all, part) : part;
+        if (!all) {
+            diag_nomem(composer->diag);
+            break;
+        }
+    }
+    composer->depth--;
+    return composer->diag->errors > said ? NULL : all;
+}
+
+struct node *defaults_compose(struct arena *arena, const char *path, struct node *root,
+                              struct diag *diag)
+{
+    struct strview folder = sv_from(path);
+    while (folder.len && folder.at[folder.len - 1] != '/')
+        folder.len--;
+    struct composer composer = {.arena = arena, .diag = diag, .folder = folder};
+    return compose(&composer, root, SV(""));
+}

@@ -1,0 +1,292 @@
+/* resolve.c - OmegaConf's interpolation, as far as DESIGN allows it and no further.
+ *
+ * Words: an interpolation is "${" body "}"; a body with a ":" calls a resolver, any other is a path;
+ * a path with k leading dots starts k-1 containers above the one the scalar stands in. */
+#include "config/resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/text.h"
+
+static const struct node *fail(struct node *node)
+{
+    node->state = RESOLVE_FAILED;
+    return NULL;
+}
+
+/* The end of the interpolation that starts at `from` ("${"), one past its "}"; 0 = never closed. */
+static size_t find_close(struct strview text, size_t from)
+{
+    int open = 0;
+    for (size_t i = from; i < text.len; i++) {
+        if (text.at[i] == '$' && i + 1 < text.len && text.at[i + 1] == '{') {
+            open++;
+            i++;
+        } else if (text.at[i] == '}' && --open == 0) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* The first interpolation at or behind `from`; text.len when there is none. */
+static size_t find_open(struct strview text, size_t from)
+{
+    for (size_t i = from; i + 1 < text.len; i++)
+        if (text.at[i] == '$' && text.at[i + 1] == '{')
+            return i;
+    return text.len;
+}
+
+static bool remember_name(struct resolver *resolver, struct strview name)
+{
+    struct env_names *read = resolver->read;
+    for (size_t i = 0; i < read->count; i++)
+        if (sv_is(name, read->names[i]))
+            return true;
+    if (read->count == read->room) {
+        size_t room = read->room ? read->room * 2 : 8;
+        const char **names = arena_array(resolver->arena, const char *, room);
+        if (!names)
+            return false;
+        if (read->count)
+            memcpy(names, read->names, read->count * sizeof *names);
+        read->names = names;
+        read->room = room;
+    }
+    const char *copy = arena_copy(resolver->arena, name);
+    if (!copy)
+        return false;
+    read->names[read->count++] = copy;
+    return true;
+}
+
+static const char *find_variable(const char *const *env, struct strview name)
+{
+    for (; env && *env; env++)
+        if (strncmp(*env, name.at, name.len) == 0 && (*env)[name.len] == '=')
+            return *env + name.len + 1;
+    return NULL;
+}
+
+static struct strview unquote(struct strview text)
+{
+    bool is_quoted = text.len > 1 && (text.at[0] == '"' || text.at[0] == '\'') &&
+                     text.at[text.len - 1] == text.at[0];
+    return is_quoted ? sv_sub(text, 1, text.len - 1) : text;
+}
+
+/* oc.env:NAME or oc.env:NAME,default; the default may hold interpolations of its own. */
+static const struct node *call_env(struct resolver *resolver, struct node *node,
+                                   struct strview args, struct place at)
+{
+    size_t comma = sv_find(args, ',', 0);
+    struct strview name = sv_trim(sv_sub(args, 0, comma));
+    if (!is_variable_name(name)) {
+        diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
+                   "'%s' is not the name of an environment variable", quote(name).text);
+        return fail(node);
+    }
+    if (!remember_name(resolver, name)) {
+        diag_nomem(resolver->diag);
+        return fail(node);
+    }
+    const char *value = find_variable(resolver->env, name);
+    struct strview text = value ? sv_from(value) : SV("");
+    if (!value && comma == args.len) {
+        diag_error(resolver->diag, ROOST_ERR_REFERENCE, at, "environment variable '%s' is not set",
+                   quote(name).text);
+        diag_hint(resolver->diag, "set it, or give a default: ${oc.env:%s,value}",
+                  quote(name).text);
+        return fail(node);
+    }
+    if (!value)
+        text = unquote(sv_trim(sv_sub(args, comma + 1, args.len)));
+    if (text.len > TREE_SCALAR_MAX) {
+        diag_error(resolver->diag, ROOST_ERR_LIMIT, at, "environment variable '%s' is too long",
+                   quote(name).text);
+        return fail(node);
+    }
+    const char *copy = arena_copy(resolver->arena, text);
+    struct node *made = copy ? node_new_scalar(resolver->arena, node, sv_from(copy)) : NULL;
+    if (!made) {
+        diag_nomem(resolver->diag);
+        return fail(node);
+    }
+    if (value) {
+        made->state = RESOLVE_DONE; /* what is in the environment is never interpolated again */
+        made->resolved = made;
+    }
+    return resolve(resolver, made);
+}
+
+/* One step down: a key of a mapping or an index of a sequence. */
+static struct node *step(const struct node *at, struct strview part)
+{
+    if (at->kind == NODE_SEQUENCE) {
+        int64_t index;
+        if (number_parse(part, at->count - 1, &index) != NUMBER_OK)
+            return NULL;
+        return at->items[index];
+    }
+    return node_get(at, part);
+}
+
+/* Takes the next part off a path: up to "." or "[", or between brackets. */
+static struct strview next_part(struct strview *path)
+{
+    size_t from = path->at[0] == '[' ? 1 : 0, to = from;
+    while (to < path->len && path->at[to] != '.' && path->at[to] != '[' && path->at[to] != ']')
+        to++;
+    struct strview part = sv_sub(*path, from, to);
+    while (to < path->len && (path->at[to] == ']' || path->at[to] == '.')) {
+        bool was_dot = path->at[to] == '.';
+        to++;
+        if (was_dot)
+            break;
+    }
+    *path = sv_sub(*path, to, path->len);
+    return part;
+}
+
+static const struct node *walk(struct resolver *resolver, const struct node *at,
+                               struct strview path)
+{
+    while (at && path.len > 0) {
+        struct strview part = next_part(&path);
+        struct node *child = part.len ? step(at, part) : NULL;
+        at = child ? resolve(resolver, child) : NULL;
+    }
+    return at;
+}
+
+static const struct node *follow_path(struct resolver *resolver, struct node *node,
+                                      struct strview path, struct place at)
+{
+    const struct node *from = resolver->root;
+    size_t dots = 0;
+    while (dots < path.len && path.at[dots] == '.')
+        dots++;
+    if (dots > 0) {
+        from = node->parent;
+        for (size_t i = 1; i < dots && from; i++)
+            from = from->parent;
+    }
+    struct strview rest = sv_sub(path, dots, path.len);
+    size_t said = resolver->diag->errors;
+    const struct node *found = from && rest.len ? walk(resolver, from, rest) : NULL;
+    if (!found && resolver->diag->errors == said) {
+        diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
+                   "'${%s}' names a value that is not there", quote(path).text);
+        if (dots == 0)
+            diag_hint(resolver->diag, "a path starts at the top of the file; '${.name}' is a "
+                                      "neighbour");
+    }
+    return found ? found : fail(node);
+}
+
+/* One "${...}" of `node`, its body given. */
+static const struct node *interpolate(struct resolver *resolver, struct node *node,
+                                      struct strview body)
+{
+    struct place at = place_inside(node_place(node), node->text, body);
+    body = sv_trim(body);
+    size_t colon = sv_find(body, ':', 0);
+    if (colon == body.len && find_open(body, 0) == body.len)
+        return follow_path(resolver, node, body, at);
+    struct strview name = sv_trim(sv_sub(body, 0, colon));
+    if (sv_is(name, "oc.env"))
+        return call_env(resolver, node, sv_sub(body, colon + 1, body.len), at);
+    diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
+               "'${%s}' is not an interpolation that roost follows", quote(body).text);
+    diag_hint(resolver->diag, "${a.b}, ${.a}, ${..a} and ${oc.env:NAME,default} are; write the "
+                              "value itself here");
+    return fail(node);
+}
+
+/* Text with interpolations inside: every piece must be a scalar. */
+static const struct node *join(struct resolver *resolver, struct node *node)
+{
+    struct text out = TEXT_INIT;
+    const struct node *made = NULL;
+    for (size_t at = 0; at < node->text.len;) {
+        size_t open = find_open(node->text, at);
+        bool is_escaped = open < node->text.len && open > at && node->text.at[open - 1] == '\\';
+        text_put(&out, sv_sub(node->text, at, is_escaped ? open - 1 : open));
+        if (is_escaped) {
+            text_puts(&out, "${");
+            at = open + 2;
+            continue;
+        }
+        if (open == node->text.len)
+            break;
+        size_t close = find_close(node->text, open);
+        if (close == 0) {
+            diag_error(resolver->diag, ROOST_ERR_SYNTAX, node_place(node),
+                       "'%s' has a '${' without its '}'", quote(node->text).text);
+            goto done;
+        }
+        const struct node *piece =
+            interpolate(resolver, node, sv_sub(node->text, open + 2, close - 1));
+        if (!piece)
+            goto done;
+        if (open == 0 && close == node->text.len) {
+            made = piece;
+            goto done;
+        }
+        if (piece->kind != NODE_SCALAR || out.len + piece->text.len > TREE_SCALAR_MAX) {
+            diag_error(resolver->diag, ROOST_ERR_REFERENCE, node_place(node),
+                       piece->kind != NODE_SCALAR ? "'%s' puts a list or mapping inside a text"
+                                                  : "'%s' becomes too long a text",
+                       quote(node->text).text);
+            goto done;
+        }
+        text_put(&out, piece->text);
+        at = close;
+    }
+    if (!out.has_failed) {
+        const char *copy = arena_copy(resolver->arena, (struct strview){out.bytes, out.len});
+        made =
+            copy ? node_new_scalar(resolver->arena, node, (struct strview){copy, out.len}) : NULL;
+    }
+    if (!made)
+        diag_nomem(resolver->diag);
+done:
+    text_release(&out);
+    return made;
+}
+
+const struct node *resolve(struct resolver *resolver, struct node *node)
+{
+    if (node->state == RESOLVE_DONE)
+        return node->resolved;
+    if (node->state == RESOLVE_FAILED)
+        return NULL;
+    if (node->kind != NODE_SCALAR || find_open(node->text, 0) == node->text.len) {
+        node->state = RESOLVE_DONE;
+        return node->resolved = node;
+    }
+    if (node->state == RESOLVE_UNDER_WAY || resolver->depth == RESOLVE_DEPTH_MAX) {
+        bool is_loop = node->state == RESOLVE_UNDER_WAY;
+        diag_error(resolver->diag, is_loop ? ROOST_ERR_REFERENCE : ROOST_ERR_LIMIT,
+                   node_place(node),
+                   is_loop ? "'%s' leads back to itself" : "'%s' is the end of too long a chain",
+                   quote(node->text).text);
+        return fail(node);
+    }
+    node->state = RESOLVE_UNDER_WAY;
+    resolver->depth++;
+    const struct node *found = join(resolver, node);
+    resolver->depth--;
+    if (!found)
+        return fail(node);
+    node->state = RESOLVE_DONE;
+    return node->resolved = found;
+}
+
+const struct node *resolve_path(struct resolver *resolver, const char *path)
+{
+    return resolver->root ? walk(resolver, resolver->root, sv_from(path)) : NULL;
+}

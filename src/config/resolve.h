@@ -1,0 +1,34 @@
+/* resolve.h - interpolations: ${a.b.c}, ${.a}, ${..a}, ${oc.env:NAME,default}.
+ *
+ * A scalar that is one interpolation becomes the node it names, with that node's own place; text
+ * around interpolations becomes a new scalar. Each node is resolved once and remembered, so chains
+ * and repetitions cost what they are long, not what they expand to. */
+#ifndef CONFIG_RESOLVE_H
+#define CONFIG_RESOLVE_H
+
+#include "config/tree.h"
+
+enum { RESOLVE_DEPTH_MAX = 64 };
+
+/* Names of environment variables that were looked up, in the order first asked. */
+struct env_names {
+    const char **names;
+    size_t count, room;
+};
+
+struct resolver {
+    struct arena *arena;
+    struct node *root;
+    const char *const *env; /* "NAME=value" entries, NULL-terminated; NULL = nothing is set */
+    struct env_names *read;
+    struct diag *diag;
+    int depth;
+};
+
+/* The node that `node` stands for, never an interpolation; NULL after saying why (once a node). */
+const struct node *resolve(struct resolver *resolver, struct node *node);
+
+/* The node at a dotted path from the root, resolved; NULL when there is none or it is in error. */
+const struct node *resolve_path(struct resolver *resolver, const char *path);
+
+#endif

@@ -1,0 +1,105 @@
+/* section_cluster.c - the keys of `cluster` and the components it places. */
+#include <stdio.h>
+
+#include "base/number.h"
+#include "config/sections.h"
+#include "config/yaml11.h"
+
+void say_missing(struct reader *reader, const struct node *mapping, const char *key,
+                 const char *what)
+{
+    diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(mapping),
+               "Missing fields '['%s']' detected in %s", key, what);
+    diag_hint(reader->diag, "add '%s:'", key);
+}
+
+bool read_ranks(struct reader *reader, const struct node *node, const char *what,
+                struct rankset *out)
+{
+    if (node->kind == NODE_MAPPING) {
+        diag_error(reader->diag, ROOST_ERR_RANK, node_place(node),
+                   "Invalid rank format: %s is a number, a text such as 0-3,5 or a list", what);
+        return false;
+    }
+    if (node->kind == NODE_SCALAR) {
+        yaml11_warn_number(node, reader->diag);
+        return rankset_read(out, reader->arena, node->text, node_place(node), reader->diag) ==
+               ROOST_OK;
+    }
+    bool is_good = true;
+    for (int32_t i = 0; i < node->count; i++) {
+        const struct node *item = read_value(reader, node->items[i]);
+        if (item && item->kind != NODE_SCALAR)
+            diag_error(reader->diag, ROOST_ERR_RANK, node_place(item),
+                       "Invalid rank format: a list of ranks holds numbers and ranges only");
+        is_good =
+            item && item->kind == NODE_SCALAR && read_ranks(reader, item, what, out) && is_good;
+    }
+    return is_good;
+}
+
+static void read_num_nodes(struct reader *reader, const struct node *cluster)
+{
+    const struct node *node = read_key(reader, cluster, "num_nodes");
+    if (!node) {
+        if (!node_get(cluster, SV("num_nodes")) || node_is_null(node_get(cluster, SV("num_nodes"))))
+            say_missing(reader, cluster, "num_nodes", "cluster");
+        return;
+    }
+    int64_t value = 0;
+    if (node->kind != NODE_SCALAR ||
+        number_parse(node->text, ROOST_RANK_MAX, &value) != NUMBER_OK || value < 1) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+                   "'num_nodes' must be a positive integer, not '%s'",
+                   node->kind == NODE_SCALAR ? quote(node->text).text : "a list or mapping");
+        return;
+    }
+    if (!node->is_plain && node->resolved == node) {
+        diag_warn(reader->diag, ROOST_WARN_REFERENCE_REFUSES, node_place(node),
+                  "num_nodes is in quotes; RLinf takes only a bare number");
+        diag_hint(reader->diag, "write num_nodes: %d", (int)value);
+    }
+    yaml11_warn_number(node, reader->diag);
+    reader->config->num_nodes = (int32_t)value;
+    reader->config->num_nodes_at = node_place(node);
+}
+
+/* A key that is not known may be a component put in the wrong place, as an old document shows it. */
+static void check_cluster_keys(struct reader *reader, const struct node *cluster)
+{
+    const char *const *known =
+        KEYS("num_nodes", "component_placement", "node_groups", "profiling", "net_emulation",
+             "tracer", "auto_scheduler", "use_pre_process_policy",
+             "use_wait_before_last_iter_policy", "recreate_nccl_groups");
+    for (int32_t i = 0; i < cluster->count; i++) {
+        const struct node *key = cluster->pairs[i].key, *value = cluster->pairs[i].value;
+        if (is_known_key(key, known))
+            continue;
+        say_unknown(reader, key, "cluster");
+        const char *near = nearest_word(key->text, known);
+        if (near && !node_get(value, SV("placement")))
+            diag_hint(reader->diag, "did you mean '%s'?", near);
+        else
+            diag_hint(reader->diag,
+                      "a component is placed under 'component_placement': move '%s' there",
+                      quote(key->text).text);
+    }
+}
+
+void section_cluster(struct reader *reader, const struct node *cluster)
+{
+    if (!want_mapping(reader, cluster, "'cluster'"))
+        return;
+    check_cluster_keys(reader, cluster);
+    read_num_nodes(reader, cluster);
+    const struct node *groups = read_key(reader, cluster, "node_groups");
+    if (groups)
+        section_groups(reader, groups);
+    if (!node_get(cluster, SV("component_placement"))) {
+        say_missing(reader, cluster, "component_placement", "cluster");
+        return;
+    }
+    const struct node *placement = read_key(reader, cluster, "component_placement");
+    if (placement)
+        section_components(reader, placement);
+}

@@ -1,0 +1,172 @@
+/* section_components.c - cluster.component_placement: which names share which placement text, in
+ * which node groups. The text itself is the business of placement/. */
+#include "config/sections.h"
+#include "config/yaml11.h"
+
+enum { COMPONENTS_MAX = 4096 };
+
+static const struct component *find_component(const struct reader *reader, struct strview name)
+{
+    for (int32_t i = 0; i < reader->config->component_count; i++)
+        if (sv_is(name, reader->config->components[i].name))
+            return &reader->config->components[i];
+    return NULL;
+}
+
+static bool add_component(struct reader *reader, const struct node *key, struct strview name,
+                          int32_t rule)
+{
+    struct place at = place_inside(node_place(key), key->text, name);
+    if (!is_name(name)) {
+        if (name.len == 0)
+            diag_error(reader->diag, ROOST_ERR_NAME, at, "'%s' has an empty component name",
+                       quote(key->text).text);
+        else
+            diag_error(reader->diag, ROOST_ERR_NAME, at, "'%s' cannot be a component name",
+                       quote(name).text);
+        diag_hint(reader->diag,
+                  "a name is 1 to 63 of A-Z a-z 0-9 _ . - and does not start with . or -");
+        return false;
+    }
+    const struct component *before = find_component(reader, name);
+    if (before) {
+        diag_error(reader->diag, ROOST_ERR_NAME, at,
+                   "component '%s' is placed twice (multiple placements); the first is at %s:%d",
+                   quote(name).text, before->at.source->name, (int)before->at.line);
+        diag_hint(reader->diag, "keep '%s' in one place", quote(name).text);
+        return false;
+    }
+    const char *copy = read_copy(reader, name);
+    if (copy)
+        reader->config->components[reader->config->component_count++] =
+            (struct component){copy, at, rule};
+    return copy != NULL;
+}
+
+static bool add_names(struct reader *reader, const struct node *key, int32_t rule)
+{
+    yaml11_warn(key, reader->diag);
+    bool is_good = true;
+    for (size_t from = 0; from <= key->text.len;) {
+        size_t comma = sv_find(key->text, ',', from);
+        is_good =
+            add_component(reader, key, sv_trim(sv_sub(key->text, from, comma)), rule) && is_good;
+        from = comma + 1;
+    }
+    return is_good;
+}
+
+static bool add_label(struct reader *reader, struct placement_rule *rule, struct strview label,
+                      struct place at)
+{
+    if (!is_name(label)) {
+        diag_error(reader->diag, ROOST_ERR_NAME, at, "'%s' cannot be the label of a node group",
+                   quote(label).text);
+        diag_hint(reader->diag, "separate several labels by commas: \"a800,4090\"");
+        return false;
+    }
+    rule->labels[rule->label_count++] = (struct word){label, at};
+    return true;
+}
+
+/* One label, several in one text, or a list. */
+static bool read_labels(struct reader *reader, const struct node *node, struct placement_rule *rule)
+{
+    size_t room = node->kind == NODE_SEQUENCE ? (size_t)node->count : 1;
+    if (node->kind == NODE_SCALAR)
+        for (size_t i = 0; i < node->text.len; i++)
+            room += node->text.at[i] == ',';
+    rule->labels = read_array(reader, struct word, room);
+    if (!rule->labels)
+        return false;
+    if (node->kind == NODE_SCALAR) {
+        yaml11_warn(node, reader->diag);
+        bool is_good = true;
+        for (size_t from = 0; from <= node->text.len;) {
+            size_t comma = sv_find(node->text, ',', from);
+            struct strview label = sv_trim(sv_sub(node->text, from, comma));
+            struct place at = place_inside(node_place(node), node->text, label);
+            is_good = add_label(reader, rule, label, at) && is_good;
+            from = comma + 1;
+        }
+        return is_good;
+    }
+    if (!want_sequence(reader, node, "'node_group'"))
+        return false;
+    if (node->count == 0) {
+        diag_error(reader->diag, ROOST_ERR_NAME, node_place(node),
+                   "'node_group' must not be empty");
+        return false;
+    }
+    bool is_good = true;
+    for (int32_t i = 0; i < node->count; i++) {
+        struct word label;
+        const struct node *item = read_value(reader, node->items[i]);
+        is_good = item && read_word(reader, item, "a label", &label) &&
+                  add_label(reader, rule, sv_trim(label.text), label.at) && is_good;
+    }
+    return is_good;
+}
+
+static bool read_placement_text(struct reader *reader, const struct node *node, struct word *out)
+{
+    if (node->kind == NODE_SCALAR) {
+        yaml11_warn_number(node, reader->diag);
+        *out = (struct word){node->text, node_place(node)};
+        return true;
+    }
+    diag_error(reader->diag, ROOST_ERR_RANK, node_place(node),
+               "Invalid rank format: a placement is one text, not %s",
+               node->kind == NODE_SEQUENCE ? "a list" : "a mapping");
+    diag_hint(reader->diag, "write ranks and ranges with commas: 0-3,5");
+    return false;
+}
+
+static bool read_rule(struct reader *reader, const struct node *value, struct placement_rule *rule)
+{
+    if (value->kind != NODE_MAPPING)
+        return read_placement_text(reader, value, &rule->text);
+    bool is_good =
+        want_keys(reader, value, KEYS("node_group", "placement"), "a component's placement");
+    const struct node *labels = read_key(reader, value, "node_group");
+    if (labels)
+        is_good = read_labels(reader, labels, rule) && is_good;
+    struct node *text = node_get(value, SV("placement"));
+    if (!text) {
+        say_missing(reader, value, "placement", "a component's placement");
+        return false;
+    }
+    const struct node *resolved = read_value(reader, text);
+    return resolved && read_placement_text(reader, resolved, &rule->text) && is_good;
+}
+
+void section_components(struct reader *reader, const struct node *placement)
+{
+    if (!want_mapping(reader, placement, "'component_placement'"))
+        return;
+    size_t names = 0;
+    for (int32_t i = 0; i < placement->count; i++) {
+        struct strview key = placement->pairs[i].key->text;
+        for (size_t k = 0; k < key.len; k++)
+            names += key.at[k] == ',';
+        names++;
+    }
+    if (names > COMPONENTS_MAX) {
+        diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(placement), "more than %d components",
+                   COMPONENTS_MAX);
+        return;
+    }
+    struct roost_config *config = reader->config;
+    config->rules = read_array(reader, struct placement_rule, placement->count);
+    config->components = read_array(reader, struct component, names);
+    if (!config->rules || !config->components)
+        return;
+    for (int32_t i = 0; i < placement->count; i++) {
+        struct placement_rule *rule = &config->rules[config->rule_count];
+        const struct node *value = read_value(reader, placement->pairs[i].value);
+        rule->is_broken = !value || !read_rule(reader, value, rule);
+        rule->is_broken =
+            !add_names(reader, placement->pairs[i].key, config->rule_count) || rule->is_broken;
+        config->rule_count++;
+    }
+}

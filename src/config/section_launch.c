@@ -1,0 +1,259 @@
+/* section_launch.c - roost.launch: how each component's processes are started. Checked as far as a
+ * config alone can be; nothing here looks at the machine. */
+#include <stdio.h>
+
+#include "config/sections.h"
+#include "config/variables.h"
+
+const struct launch_config *config_find_launch(const struct roost_config *config, const char *name)
+{
+    for (int32_t i = 0; i < config->launch_count; i++)
+        if (sv_is(sv_from(name), config->launches[i].component))
+            return &config->launches[i];
+    return NULL;
+}
+
+static void read_command(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    if (node->kind != NODE_SEQUENCE || node->count == 0) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+                   node->kind == NODE_SCALAR
+                       ? "'command' must be a list of words; roost runs no shell"
+                       : "'command' must be a list with at least a program");
+        diag_hint(reader->diag, "write [./train, --rank, \"%%{RANK}\"]");
+        return;
+    }
+    out->command = read_array(reader, struct word, node->count);
+    for (int32_t i = 0; out->command && i < node->count; i++) {
+        const struct node *item = read_value(reader, node->items[i]);
+        if (item &&
+            read_word(reader, item, "each word of 'command'", &out->command[out->command_count]))
+            out->command_count++;
+    }
+}
+
+static void read_env(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    if (!want_mapping(reader, node, "'env'"))
+        return;
+    out->env = read_array(reader, struct env_var, node->count);
+    for (int32_t i = 0; out->env && i < node->count; i++) {
+        const struct node *key = node->pairs[i].key;
+        struct env_var var = {.name = {key->text, node_place(key)}};
+        const struct node *value = read_value(reader, node->pairs[i].value);
+        if (!value || !read_word(reader, value, "the value of a variable", &var.value))
+            continue;
+        if (!is_variable_name(key->text)) {
+            diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
+                       "'%s' cannot be the name of an environment variable", quote(key->text).text);
+        } else if (is_roost_variable(key->text)) {
+            diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
+                       "'%s' is set by roost for every process and cannot be set here",
+                       quote(key->text).text);
+            diag_hint(reader->diag, "use it as %%{%s} in a command, or choose another name",
+                      quote(key->text).text);
+        } else {
+            out->env[out->env_count++] = var;
+        }
+    }
+}
+
+static void read_ports(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    enum { PORTS_MAX = 4096 };
+    if (!want_mapping(reader, node, "'ports'"))
+        return;
+    out->ports = read_array(reader, struct port_want, node->count);
+    for (int32_t i = 0; out->ports && i < node->count; i++) {
+        const struct node *key = node->pairs[i].key;
+        const struct node *value = read_value(reader, node->pairs[i].value);
+        struct port_want *port = &out->ports[out->port_count];
+        if (!is_variable_name(key->text)) {
+            diag_error(reader->diag, ROOST_ERR_NAME, node_place(key),
+                       "'%s' cannot name a port: it becomes part of ROOST_PORT_<NAME>",
+                       quote(key->text).text);
+            diag_hint(reader->diag, "use letters, digits and _");
+            continue;
+        }
+        if (!value || !read_int(reader, value, "the number of ports", 1, PORTS_MAX, &port->count))
+            continue;
+        port->name = read_copy(reader, key->text);
+        if (port->name)
+            out->port_count++;
+    }
+}
+
+static void read_restart(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    if (node->kind == NODE_SCALAR && sv_is(node->text, "never")) {
+        out->restart = RESTART_NEVER;
+    } else if (node->kind == NODE_SCALAR && sv_is(node->text, "always")) {
+        out->restart = RESTART_ALWAYS;
+    } else if (node->kind == NODE_MAPPING && node->count == 1 &&
+               sv_is(node->pairs[0].key->text, "on-failure")) {
+        const struct node *value = read_value(reader, node->pairs[0].value);
+        if (value && read_int(reader, value, "'on-failure'", 1, ROOST_RANK_MAX, &out->restart_max))
+            out->restart = RESTART_ON_FAILURE;
+    } else {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+                   "'restart' must be never, always or {on-failure: N}");
+    }
+}
+
+static void read_after(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    if (!want_sequence(reader, node, "'after'"))
+        return;
+    out->after = read_array(reader, struct word, node->count);
+    for (int32_t i = 0; out->after && i < node->count; i++) {
+        const struct node *item = read_value(reader, node->items[i]);
+        if (item && read_word(reader, item, "a name in 'after'", &out->after[out->after_count]))
+            out->after_count++;
+    }
+}
+
+static bool has_port(const struct launch_config *launch, struct strview name)
+{
+    for (int32_t i = 0; i < launch->port_count; i++)
+        if (sv_is(name, launch->ports[i].name))
+            return true;
+    return false;
+}
+
+static void read_ready(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    static const char *const keys[] = {"port", "file", "line"};
+    if (!want_mapping(reader, node, "'ready'"))
+        return;
+    want_keys(reader, node, KEYS("port", "file", "line", "timeout"), "ready");
+    int found = 0;
+    for (int i = 0; i < 3; i++) {
+        const struct node *value = read_key(reader, node, keys[i]);
+        if (!value)
+            continue;
+        found++;
+        if (read_word(reader, value, "what 'ready' waits for", &out->ready_what))
+            out->ready = (enum ready_kind)(READY_PORT + i);
+    }
+    if (found != 1) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+                   "'ready' waits for exactly one of port, file and line");
+    } else if (out->ready == READY_PORT && !has_port(out, out->ready_what.text)) {
+        diag_error(reader->diag, ROOST_ERR_REFERENCE, out->ready_what.at,
+                   "'ready' waits for port '%s', which is not among 'ports'",
+                   quote(out->ready_what.text).text);
+        diag_hint(reader->diag, "add it: ports: {%s: 1}", quote(out->ready_what.text).text);
+    }
+    const struct node *timeout = read_key(reader, node, "timeout");
+    out->ready_timeout = 60;
+    if (timeout)
+        read_int(reader, timeout, "'timeout'", 1, 86400, &out->ready_timeout);
+}
+
+static void read_bind(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    if (!want_mapping(reader, node, "'bind'"))
+        return;
+    want_keys(reader, node, KEYS("cpu", "memory"), "bind");
+    const struct node *value = read_key(reader, node, "cpu");
+    if (value)
+        read_word(reader, value, "'cpu'", &out->bind_cpu);
+    value = read_key(reader, node, "memory");
+    if (value)
+        read_word(reader, value, "'memory'", &out->bind_memory);
+}
+
+static void read_local_rank(struct reader *reader, const struct node *node,
+                            struct launch_config *out)
+{
+    static const char *const rules[] = {"rlinf", "torchrun", "zero", "device"};
+    for (int i = 0; node->kind == NODE_SCALAR && i < 4; i++) {
+        if (sv_is(node->text, rules[i])) {
+            out->local_rank = (enum local_rank_rule)i;
+            return;
+        }
+    }
+    diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+               "'local_rank' must be rlinf, torchrun, zero or device");
+}
+
+/* What a key does; ports come before ready, which looks at them. */
+static void read_keys(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    static const struct {
+        const char *key;
+        void (*read)(struct reader *, const struct node *, struct launch_config *);
+    } keys[] = {
+        {"command", read_command}, {"env", read_env},
+        {"ports", read_ports},     {"restart", read_restart},
+        {"after", read_after},     {"ready", read_ready},
+        {"bind", read_bind},       {"local_rank", read_local_rank},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct node *value = read_key(reader, node, keys[i].key);
+        if (value)
+            keys[i].read(reader, value, out);
+    }
+    const struct node *cwd = read_key(reader, node, "cwd");
+    if (cwd)
+        read_word(reader, cwd, "'cwd'", &out->cwd);
+    const struct node *isolate = read_key(reader, node, "isolate");
+    bool is_isolated = true;
+    if (isolate && read_bool(reader, isolate, "'isolate'", &is_isolated))
+        out->is_shared = !is_isolated;
+}
+
+static bool is_component(const struct roost_config *config, struct strview name)
+{
+    for (int32_t i = 0; i < config->component_count; i++)
+        if (sv_is(name, config->components[i].name))
+            return true;
+    return false;
+}
+
+static void say_not_placed(struct reader *reader, struct strview name, struct place at)
+{
+    const struct roost_config *config = reader->config;
+    diag_error(reader->diag, ROOST_ERR_REFERENCE, at, "component '%s' is not placed by this config",
+               quote(name).text);
+    const char **names = read_array(reader, const char *, config->component_count + 1);
+    for (int32_t i = 0; names && i < config->component_count; i++)
+        names[i] = config->components[i].name;
+    const char *near = names ? nearest_word(name, names) : NULL;
+    if (near)
+        diag_hint(reader->diag, "did you mean '%s'?", near);
+    else
+        diag_hint(reader->diag, "add it under cluster.component_placement");
+}
+
+void section_launch(struct reader *reader, const struct node *launch)
+{
+    struct roost_config *config = reader->config;
+    if (!want_mapping(reader, launch, "'launch'"))
+        return;
+    config->launches = read_array(reader, struct launch_config, launch->count);
+    for (int32_t i = 0; config->launches && i < launch->count; i++) {
+        const struct node *key = launch->pairs[i].key;
+        const struct node *value = read_value(reader, launch->pairs[i].value);
+        if (!is_component(config, key->text)) {
+            say_not_placed(reader, key->text, node_place(key));
+            continue;
+        }
+        if (!value || !want_mapping(reader, value, "the launch settings of a component"))
+            continue;
+        want_keys(reader, value,
+                  KEYS("command", "env", "cwd", "ports", "restart", "after", "ready", "bind",
+                       "isolate", "local_rank"),
+                  "roost.launch");
+        struct launch_config *out = &config->launches[config->launch_count];
+        out->component = read_copy(reader, key->text);
+        out->at = node_place(key);
+        if (!out->component)
+            return;
+        config->launch_count++;
+        read_keys(reader, value, out);
+        for (int32_t k = 0; k < out->after_count; k++)
+            if (!is_component(config, out->after[k].text))
+                say_not_placed(reader, out->after[k].text, out->after[k].at);
+    }
+}

@@ -1,0 +1,36 @@
+/* sections.h - the parts of a config file, each read by a file of its own into struct roost_config.
+ * Nothing is returned: what is wrong was said, and what is broken is marked so. */
+#ifndef CONFIG_SECTIONS_H
+#define CONFIG_SECTIONS_H
+
+#include "config/reader.h"
+
+/* cluster: num_nodes, then the two below. */
+void section_cluster(struct reader *reader, const struct node *cluster);
+
+/* cluster.component_placement */
+void section_components(struct reader *reader, const struct node *placement);
+
+/* cluster.node_groups */
+void section_groups(struct reader *reader, const struct node *groups);
+
+/* cluster.node_groups[i].env_configs, cluster.node_groups[i].hardware */
+void group_env_configs(struct reader *reader, struct group_config *group, const struct node *list);
+void group_hardware(struct reader *reader, struct group_config *group, const struct node *hardware);
+
+/* Robots of one type on one node belong to one group only. */
+void groups_check_robots(struct reader *reader);
+
+/* roost, and roost.launch */
+void section_roost(struct reader *reader, const struct node *roost);
+void section_launch(struct reader *reader, const struct node *launch);
+
+/* "Missing fields" for a key that `what` needs. */
+void say_missing(struct reader *reader, const struct node *mapping, const char *key,
+                 const char *what);
+
+/* Reads ranks written as a number, a text or a list of both. False after saying why. */
+bool read_ranks(struct reader *reader, const struct node *node, const char *what,
+                struct rankset *out);
+
+#endif

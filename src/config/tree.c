@@ -1,0 +1,104 @@
+/* tree.c - small operations on nodes. Knows nothing of YAML or of what keys mean. */
+#include "config/tree.h"
+
+#include <string.h>
+
+struct place node_place(const struct node *node)
+{
+    struct place at = {node->source, node->line, node->column, 1};
+    if (node->kind == NODE_SCALAR)
+        for (size_t i = 1; i < node->text.len && node->text.at[i] != '\n'; i++)
+            at.length += ((unsigned char)node->text.at[i] & 0xc0) != 0x80;
+    return at;
+}
+
+struct node *node_get(const struct node *mapping, struct strview key)
+{
+    if (!mapping || mapping->kind != NODE_MAPPING)
+        return NULL;
+    for (int32_t i = 0; i < mapping->count; i++)
+        if (sv_equal(mapping->pairs[i].key->text, key))
+            return mapping->pairs[i].value;
+    return NULL;
+}
+
+bool node_is_null(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && node->is_plain &&
+           (node->text.len == 0 || sv_is(node->text, "~") || sv_is(node->text, "null") ||
+            sv_is(node->text, "Null") || sv_is(node->text, "NULL"));
+}
+
+static struct node *new_node(struct arena *arena, enum node_kind kind, const struct node *like)
+{
+    struct node *node = arena_zeroed(arena, struct node, 1);
+    if (!node)
+        return NULL;
+    node->kind = kind;
+    node->source = like->source;
+    node->line = like->line;
+    node->column = like->column;
+    node->parent = like->parent;
+    node->weight = 1;
+    return node;
+}
+
+struct node *node_new_scalar(struct arena *arena, const struct node *like, struct strview text)
+{
+    struct node *node = new_node(arena, NODE_SCALAR, like);
+    if (node)
+        node->text = text;
+    return node;
+}
+
+struct node *node_new_mapping(struct arena *arena, const struct node *like, int32_t room)
+{
+    struct node *node = new_node(arena, NODE_MAPPING, like);
+    if (!node)
+        return NULL;
+    node->pairs = arena_array(arena, struct pair, room > 0 ? room : 1);
+    return node->pairs ? node : NULL;
+}
+
+struct node *node_copy_mapping(struct arena *arena, const struct node *mapping, int32_t more)
+{
+    struct node *copy = node_new_mapping(arena, mapping, mapping->count + more);
+    if (!copy)
+        return NULL;
+    memcpy(copy->pairs, mapping->pairs, (size_t)mapping->count * sizeof *copy->pairs);
+    copy->count = mapping->count;
+    /* The children now live here, so that ${.sibling} looks among what was merged in. */
+    for (int32_t i = 0; i < copy->count; i++)
+        if (copy->pairs[i].value->parent == mapping)
+            copy->pairs[i].value->parent = copy;
+    return copy;
+}
+
+void node_put(struct node *mapping, struct node *key, struct node *value)
+{
+    for (int32_t i = 0; i < mapping->count; i++) {
+        if (sv_equal(mapping->pairs[i].key->text, key->text)) {
+            mapping->pairs[i].value = value;
+            return;
+        }
+    }
+    mapping->pairs[mapping->count++] = (struct pair){key, value};
+}
+
+struct node *node_merge(struct arena *arena, struct node *base, struct node *over)
+{
+    if (!base || base->kind != NODE_MAPPING || over->kind != NODE_MAPPING)
+        return over;
+    struct node *merged = node_copy_mapping(arena, base, over->count);
+    if (!merged)
+        return NULL;
+    for (int32_t i = 0; i < over->count; i++) {
+        struct pair pair = over->pairs[i];
+        struct node *value = node_merge(arena, node_get(merged, pair.key->text), pair.value);
+        if (!value)
+            return NULL;
+        value->parent = merged;
+        node_put(merged, pair.key, value);
+    }
+    return merged;
+}

@@ -1,0 +1,14 @@
+/* yaml_load.h - YAML text into a positioned tree. The only door to libyaml, and only to its event
+ * parser. */
+#ifndef CONFIG_YAML_LOAD_H
+#define CONFIG_YAML_LOAD_H
+
+#include "config/tree.h"
+
+/* Reads the one document in `text`, a piece of `source` whose first byte stands at `line`, `column`.
+ * The tree borrows nothing from `text` but keeps `source` in its places. Limits are enforced while
+ * reading. Returns NULL after saying why. An empty text is an error too. */
+struct node *yaml_load(struct arena *arena, const struct source *source, struct strview text,
+                       int32_t line, int32_t column, struct diag *diag);
+
+#endif

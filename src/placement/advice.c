@@ -1,0 +1,131 @@
+/* advice.c - what is legal but looks like a slip. Reads a finished plan, says warnings only. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "placement/plan.h"
+
+/* Marks every accelerator that a process holds; false without memory. */
+static bool mark_used(const struct roost_plan *plan, const struct roost_cluster *cluster,
+                      const int32_t *first_of_node, struct arena *scratch, uint8_t *is_used)
+{
+    for (int32_t c = 0; c < plan->component_count; c++) {
+        const struct roost_component *component = &plan->components[c];
+        bool *is_accelerator = arena_array(scratch, bool, component->node_group_count);
+        if (!is_accelerator)
+            return false;
+        for (int32_t g = 0; g < component->node_group_count; g++)
+            is_accelerator[g] =
+                cluster_find_group(cluster, sv_from(component->node_groups[g]))->is_accelerator;
+        for (int32_t p = 0; p < component->world_size; p++) {
+            if (!is_accelerator[component->node_group[p]])
+                continue;
+            int32_t base = first_of_node[component->cluster_node_rank[p]];
+            for (int32_t i = component->first_hardware[p]; i < component->first_hardware[p + 1];
+                 i++)
+                is_used[base + component->hardware[i]] = 1;
+        }
+    }
+    return true;
+}
+
+/* "node 0: 6-7, node 3: 0", a few of them. */
+static void list_idle(struct text *out, const struct roost_cluster *cluster,
+                      const int32_t *first_of_node, const uint8_t *is_used)
+{
+    enum { NODES_SHOWN = 4 };
+    int shown = 0;
+    for (int32_t n = 0; n < cluster->node_count; n++) {
+        int32_t count = cluster->nodes[n].accelerator_count;
+        bool has_label = false;
+        for (int32_t a = 0; a < count; a++) {
+            if (is_used[first_of_node[n] + a])
+                continue;
+            if (!has_label && shown++ == NODES_SHOWN) {
+                text_puts(out, ", ...");
+                return;
+            }
+            int32_t last = a;
+            while (last + 1 < count && !is_used[first_of_node[n] + last + 1])
+                last++;
+            if (has_label)
+                text_char(out, ',');
+            else
+                text_printf(out, "%snode %d: ", out->len ? ", " : "", (int)n);
+            text_printf(out, a == last ? "%d" : "%d-%d", (int)a, (int)last);
+            has_label = true;
+            a = last;
+        }
+    }
+}
+
+static void say_idle(const struct roost_plan *plan, const struct roost_config *config,
+                     const struct roost_cluster *cluster, struct diag *diag)
+{
+    const struct node_group *all = cluster_find_group(cluster, SV("cluster"));
+    if (!all->is_accelerator)
+        return;
+    int32_t total = group_size(all), used = 0;
+    struct arena scratch = ARENA_INIT;
+    struct text list = TEXT_INIT;
+    uint8_t *is_used = arena_zeroed(&scratch, uint8_t, total);
+    bool is_known = is_used && mark_used(plan, cluster, all->first_hw_of_member, &scratch, is_used);
+    for (int32_t i = 0; is_known && i < total; i++)
+        used += is_used[i];
+    if (is_known && used < total) {
+        list_idle(&list, cluster, all->first_hw_of_member, is_used);
+        const char *where = text_string(&list);
+        diag_warn(diag, ROOST_WARN_IDLE, (struct place){&config->source, 0, 0, 0},
+                  "%d of %d accelerators are idle (%s)", (int)(total - used), (int)total,
+                  where ? where : "...");
+    }
+    text_release(&list);
+    arena_release(&scratch);
+}
+
+/* Whether the env_config covers the node. */
+static bool covers(const struct group_config *group, const struct env_config *env,
+                   int32_t node_rank)
+{
+    if (!env->node_ranks.is_all)
+        return rankset_has(&env->node_ranks, node_rank);
+    return group->node_ranks.is_all || rankset_has(&group->node_ranks, node_rank);
+}
+
+/* env_configs apply to processes that come through their group; others on the same node get none. */
+static void say_other_labels(const struct roost_component *component, struct place at,
+                             const struct roost_config *config, struct diag *diag)
+{
+    for (int32_t g = 0; g < config->group_count; g++) {
+        const struct group_config *group = &config->groups[g];
+        for (int32_t e = 0; e < group->env_config_count; e++) {
+            for (int32_t p = 0; p < component->world_size; p++) {
+                const char *label = component->node_groups[component->node_group[p]];
+                int32_t node_rank = component->cluster_node_rank[p];
+                if (p > 0 && node_rank == component->cluster_node_rank[p - 1] &&
+                    component->node_group[p] == component->node_group[p - 1])
+                    continue;
+                if (strcmp(label, group->label) == 0 ||
+                    !covers(group, &group->env_configs[e], node_rank))
+                    continue;
+                diag_warn(
+                    diag, ROOST_WARN_OTHER_LABEL, at,
+                    "'%s' reaches node %d through '%s', so the env_configs of node group '%s' "
+                    "(line %d) do not apply to it",
+                    component->name, (int)node_rank, label, group->label,
+                    (int)group->env_configs[e].at.line);
+                diag_hint(diag, "place it with node_group: %s to have them", group->label);
+                return;
+            }
+        }
+    }
+}
+
+void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
+                       const struct roost_cluster *cluster, struct roost_report *report)
+{
+    struct diag diag = diag_start(report, NULL);
+    for (int32_t c = 0; c < plan->component_count; c++)
+        say_other_labels(&plan->components[c], config->components[c].at, config, &diag);
+    say_idle(plan, config, cluster, &diag);
+}

@@ -1,0 +1,126 @@
+/* component.c - from a bound text to holdings, entry by entry. */
+#include "placement/component.h"
+
+#include <stdio.h>
+
+bool rule_bind(struct bound_rule *out, struct arena *arena, const struct placement_rule *rule,
+               const struct roost_cluster *cluster, struct diag *diag)
+{
+    *out = (struct bound_rule){.rule = rule};
+    if (rule->is_broken)
+        return false;
+    /* Both are always looked at, so that a bad label does not hide a bad text. */
+    bool has_text = rank_text_read(arena, rule->text, diag, &out->text);
+    bool has_groups =
+        selection_init(&out->selection, arena, cluster, rule->labels, rule->label_count, diag);
+    if (!has_text || !has_groups)
+        return false;
+    struct rank_bounds bounds = {
+        .label = out->selection.groups[0]->label,
+        .unit = out->selection.unit,
+        .total = selection_size(&out->selection),
+        .is_node = out->selection.is_node,
+        .is_known = true,
+    };
+    char labels[128];
+    if (out->selection.group_count > 1) {
+        snprintf(labels, sizeof labels, "%s,%s%s", out->selection.groups[0]->label,
+                 out->selection.groups[1]->label, out->selection.group_count > 2 ? ",..." : "");
+        bounds.label = labels;
+    }
+    out->is_good = rank_text_bind(&out->text, &bounds, diag);
+    return out->is_good;
+}
+
+static bool set_ranges(struct row_context *context, const struct rank_text *text,
+                       struct roost_component *out)
+{
+    struct roost_range *ranges = arena_array(context->arena, struct roost_range, text->count);
+    if (!ranges) {
+        diag_nomem(context->diag);
+        return false;
+    }
+    for (int32_t i = 0; i < text->count; i++)
+        ranges[i] =
+            (struct roost_range){text->entries[i].resources.first, text->entries[i].resources.last};
+    out->hardware_ranges = ranges;
+    out->hardware_range_count = text->count;
+    return true;
+}
+
+/* More resources than processes: a block each. */
+static void hold_blocks(const struct rank_entry *entry, struct holdings *holdings, int32_t *filled)
+{
+    int32_t each = (int32_t)(range_size(entry->resources) / range_size(entry->processes));
+    int32_t rank = entry->resources.first;
+    for (int32_t p = entry->processes.first; p <= entry->processes.last; p++) {
+        holdings->first[p] = *filled;
+        for (int32_t k = 0; k < each; k++)
+            holdings->ranks[(*filled)++] = rank++;
+    }
+}
+
+/* At least as many processes as resources: they share, the first ones taking what does not divide. */
+static void hold_shared(const struct rank_entry *entry, struct holdings *holdings, int32_t *filled)
+{
+    int32_t resources = (int32_t)range_size(entry->resources);
+    int32_t each = (int32_t)(range_size(entry->processes) / resources);
+    int32_t extra = (int32_t)(range_size(entry->processes) % resources);
+    int32_t p = entry->processes.first;
+    for (int32_t r = 0; r < resources; r++) {
+        for (int32_t k = 0; k < each + (r < extra); k++) {
+            holdings->first[p++] = *filled;
+            holdings->ranks[(*filled)++] = entry->resources.first + r;
+        }
+    }
+}
+
+static bool hold(struct row_context *context, const struct rank_text *text, struct holdings *out)
+{
+    int64_t total = 0;
+    for (int32_t i = 0; i < text->count; i++) {
+        int64_t resources = range_size(text->entries[i].resources);
+        int64_t processes = range_size(text->entries[i].processes);
+        total += resources > processes ? resources : processes;
+    }
+    int32_t processes = (int32_t)rank_text_processes(text);
+    if (!holdings_init(out, context->arena, processes, total, context->diag))
+        return false;
+    int32_t filled = 0;
+    for (int32_t i = 0; i < text->count; i++) {
+        const struct rank_entry *entry = &text->entries[i];
+        if (range_size(entry->resources) > range_size(entry->processes))
+            hold_blocks(entry, out, &filled);
+        else
+            hold_shared(entry, out, &filled);
+    }
+    out->first[processes] = filled;
+    return true;
+}
+
+/* Spreading unevenly is ours alone: RLinf refuses such a text. */
+static void warn_uneven(struct row_context *context, const struct rank_text *text)
+{
+    for (int32_t i = 0; context->selection->is_node && i < text->count; i++) {
+        const struct rank_entry *entry = &text->entries[i];
+        int64_t nodes = range_size(entry->resources), processes = range_size(entry->processes);
+        if (processes % nodes == 0)
+            continue;
+        diag_warn(context->diag, ROOST_WARN_REFERENCE_REFUSES, entry->at,
+                  "'%s' spreads %lld processes over %lld nodes unevenly; RLinf itself refuses this",
+                  quote(entry->text).text, (long long)processes, (long long)nodes);
+    }
+}
+
+bool component_place(struct row_context *context, const struct bound_rule *rule,
+                     struct roost_component *out)
+{
+    struct holdings holdings;
+    out->strategy = rule->selection.is_node ? ROOST_STRATEGY_NODE : ROOST_STRATEGY_FLEXIBLE;
+    context->selection = &rule->selection;
+    context->at = rule->rule->text.at;
+    warn_uneven(context, &rule->text);
+    return component_set_labels(out, context->arena, &rule->selection, context->diag) &&
+           set_ranges(context, &rule->text, out) && hold(context, &rule->text, &holdings) &&
+           rows_fill(context, &holdings, out);
+}

@@ -1,0 +1,24 @@
+/* component.h - placing one component of a config by its own text. */
+#ifndef PLACEMENT_COMPONENT_H
+#define PLACEMENT_COMPONENT_H
+
+#include "placement/plan.h"
+#include "placement/rank_text.h"
+
+/* What is known of a component's rule once it has met the cluster. */
+struct bound_rule {
+    const struct placement_rule *rule;
+    struct selection selection;
+    struct rank_text text;
+    bool is_good; /* false: something was said, do not place it */
+};
+
+/* Reads the rule's text and binds it to the cluster. What is built lives in `arena`. */
+bool rule_bind(struct bound_rule *out, struct arena *arena, const struct placement_rule *rule,
+               const struct roost_cluster *cluster, struct diag *diag);
+
+/* Places the component as its text says: flexible, or by nodes. */
+bool component_place(struct row_context *context, const struct bound_rule *rule,
+                     struct roost_component *out);
+
+#endif

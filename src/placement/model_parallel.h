@@ -1,0 +1,14 @@
+/* model_parallel.h - placing actor, rollout, reward, inference and critics by the sizes of their
+ * models: collocated, disaggregated or auto. */
+#ifndef PLACEMENT_MODEL_PARALLEL_H
+#define PLACEMENT_MODEL_PARALLEL_H
+
+#include "placement/component.h"
+
+/* Decides the plan's mode, places the components that have a role in it and marks them in
+ * `is_placed`; all others are left to their own texts. What is wrong was said. */
+void model_parallel_place(struct roost_plan *plan, const struct roost_config *config,
+                          const struct roost_cluster *cluster, const struct bound_rule *rules,
+                          bool *is_placed, struct diag *diag);
+
+#endif

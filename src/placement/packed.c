@@ -1,0 +1,70 @@
+/* packed.c - fill resources in rank order, a fixed number per process, optionally in strides.
+ *
+ * The reference takes the lowest unused rank, then every stride-th, and repeats. As the whole is a
+ * multiple of n * stride this has a closed form: process p is in block p / stride, at offset
+ * p % stride, and holds start + block * n * stride + offset + k * stride for k = 0 .. n - 1. */
+#include "placement/plan.h"
+
+static bool check(const struct roost_packed *packed, const struct selection *selection,
+                  struct place at, struct diag *diag)
+{
+    if (packed->start < 0 || packed->end < packed->start) {
+        diag_error(diag, ROOST_ERR_RANK, at,
+                   "ranks %d to %d are not a range: the start must be >= 0 and <= the end",
+                   (int)packed->start, (int)packed->end);
+        return false;
+    }
+    if (packed->per_process < 1 || packed->stride < 1) {
+        diag_error(diag, ROOST_ERR_RANK, at,
+                   "%d resources a process with stride %d: both must be at least 1",
+                   (int)packed->per_process, (int)packed->stride);
+        return false;
+    }
+    int64_t count = (int64_t)packed->end - packed->start + 1;
+    int64_t block = (int64_t)packed->per_process * packed->stride;
+    if (count % block != 0) {
+        diag_error(diag, ROOST_ERR_RANK, at,
+                   "%lld resources are not a multiple of %d a process times stride %d",
+                   (long long)count, (int)packed->per_process, (int)packed->stride);
+        return false;
+    }
+    if (selection->is_node) {
+        diag_error(diag, ROOST_ERR_HARDWARE, at,
+                   "packed placement needs hardware: node group '%s' has "
+                   "none to count",
+                   selection->groups[0]->label);
+        return false;
+    }
+    if (packed->end >= selection_size(selection)) {
+        diag_error(diag, ROOST_ERR_FIT, at, "rank %d is out of range: node group '%s' has %d %s",
+                   (int)packed->end, selection->groups[0]->label, (int)selection_size(selection),
+                   selection->unit);
+        return false;
+    }
+    if (count / packed->per_process > (1 << 24)) {
+        diag_error(diag, ROOST_ERR_LIMIT, at, "more than %d processes", 1 << 24);
+        return false;
+    }
+    return true;
+}
+
+bool packed_hold(const struct roost_packed *packed, const struct selection *selection,
+                 struct arena *arena, struct place at, struct diag *diag, struct holdings *out)
+{
+    if (!check(packed, selection, at, diag))
+        return false;
+    int32_t n = packed->per_process, stride = packed->stride;
+    int32_t total = packed->end - packed->start + 1;
+    if (!holdings_init(out, arena, total / n, total, diag))
+        return false;
+    int32_t filled = 0;
+    for (int32_t block = packed->start; block <= packed->end; block += n * stride) {
+        for (int32_t offset = 0; offset < stride; offset++) {
+            out->first[filled / n] = filled;
+            for (int32_t k = 0; k < n; k++)
+                out->ranks[filled++] = block + offset + k * stride;
+        }
+    }
+    out->first[out->process_count] = filled;
+    return true;
+}

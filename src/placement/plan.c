@@ -1,0 +1,236 @@
+/* plan.c - bind every rule -> place every component: the steps of roost_plan_new. */
+#include "placement/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/component.h"
+#include "placement/model_parallel.h"
+
+const char *roost_plan_mode_word(enum roost_plan_mode mode)
+{
+    static const char *const words[] = {"hybrid", "collocated", "disaggregated", "auto"};
+    return words[mode];
+}
+
+const char *roost_strategy_word(enum roost_strategy strategy)
+{
+    static const char *const words[] = {"flexible", "packed", "node"};
+    return words[strategy];
+}
+
+const char *roost_local_rank_word(enum roost_local_rank rule)
+{
+    static const char *const words[] = {"rlinf", "torchrun", "zero", "device"};
+    return words[rule];
+}
+
+/* Names and settings; the places come later. */
+static bool name_components(struct roost_plan *plan, const struct roost_config *config,
+                            const struct roost_plan_options *options, struct diag *diag)
+{
+    plan->components = arena_zeroed(&plan->arena, struct roost_component, config->component_count);
+    if (!plan->components) {
+        diag_nomem(diag);
+        return false;
+    }
+    plan->component_count = config->component_count;
+    for (int32_t c = 0; c < config->component_count; c++) {
+        struct roost_component *component = &plan->components[c];
+        component->name = arena_copy(&plan->arena, sv_from(config->components[c].name));
+        if (!component->name) {
+            diag_nomem(diag);
+            return false;
+        }
+        const struct launch_config *launch = config_find_launch(config, config->components[c].name);
+        component->isolate_accelerator =
+            !options->shares_accelerators && !(launch && launch->is_shared);
+        if (launch)
+            component->local_rank_rule = (enum roost_local_rank)launch->local_rank;
+    }
+    return true;
+}
+
+/* Components that share a rule have equal columns but for isolation: they are computed once. */
+static const struct roost_component *find_twin(const struct roost_plan *plan,
+                                               const struct roost_config *config, int32_t index)
+{
+    for (int32_t c = 0; c < index; c++)
+        if (config->components[c].rule == config->components[index].rule &&
+            plan->components[c].isolate_accelerator ==
+                plan->components[index].isolate_accelerator &&
+            plan->components[c].strategy != ROOST_STRATEGY_PACKED && plan->components[c].world_size)
+            return &plan->components[c];
+    return NULL;
+}
+
+static void copy_twin(struct roost_component *to, const struct roost_component *from)
+{
+    const char *name = to->name;
+    enum roost_local_rank rule = to->local_rank_rule;
+    *to = *from;
+    to->name = name;
+    to->local_rank_rule = rule;
+}
+
+static void place_hybrid(struct roost_plan *plan, const struct roost_config *config,
+                         const struct roost_cluster *cluster, const struct bound_rule *rules,
+                         const bool *is_placed, struct diag *diag)
+{
+    for (int32_t c = 0; c < plan->component_count; c++) {
+        const struct bound_rule *rule = &rules[config->components[c].rule];
+        struct roost_component *component = &plan->components[c];
+        if (!rule->is_good || (is_placed && is_placed[c]))
+            continue;
+        const struct roost_component *twin = find_twin(plan, config, c);
+        if (twin) {
+            copy_twin(component, twin);
+            continue;
+        }
+        struct row_context context = {
+            .cluster = cluster, .arena = &plan->arena, .diag = diag, .name = component->name};
+        component_place(&context, rule, component);
+    }
+}
+
+static void place_all(struct roost_plan *plan, const struct roost_config *config,
+                      const struct roost_cluster *cluster, const struct roost_plan_options *options,
+                      struct diag *diag)
+{
+    struct arena scratch = ARENA_INIT;
+    struct bound_rule *rules = arena_zeroed(&scratch, struct bound_rule, config->rule_count);
+    if (!rules || !name_components(plan, config, options, diag)) {
+        if (!rules)
+            diag_nomem(diag);
+        arena_release(&scratch);
+        return;
+    }
+    for (int32_t r = 0; r < config->rule_count; r++)
+        rule_bind(&rules[r], &scratch, &config->rules[r], cluster, diag);
+    bool *is_placed = NULL;
+    bool is_model = options->mode == ROOST_MODE_MODEL_PARALLEL;
+    if (is_model) {
+        is_placed = arena_zeroed(&scratch, bool, config->component_count);
+        if (is_placed)
+            model_parallel_place(plan, config, cluster, rules, is_placed, diag);
+        else
+            diag_nomem(diag);
+    }
+    if (!is_model || is_placed)
+        place_hybrid(plan, config, cluster, rules, is_placed, diag);
+    arena_release(&scratch);
+}
+
+struct roost_plan *roost_plan_new(const struct roost_config *config,
+                                  const struct roost_cluster *cluster,
+                                  const struct roost_plan_options *options,
+                                  struct roost_report *report, struct roost_error *err)
+{
+    static const struct roost_plan_options defaults;
+    struct diag diag = diag_start(report, err);
+    struct roost_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        diag_nomem(&diag);
+        return NULL;
+    }
+    place_all(plan, config, cluster, options ? options : &defaults, &diag);
+    if (diag.errors == 0)
+        return plan;
+    roost_plan_free(plan);
+    return NULL;
+}
+
+/* What a resource is can be known without a cluster: `node`, groups that ignore hardware, robots. */
+static struct rank_bounds offline_bounds(const struct roost_config *config,
+                                         const struct placement_rule *rule)
+{
+    struct rank_bounds bounds = {.label = "", .unit = "", .total = -1};
+    bool is_hardware = rule->label_count > 0;
+    for (int32_t i = 0; i < rule->label_count; i++) {
+        struct strview label = rule->labels[i].text;
+        const struct group_config *group = config_find_group(config, label);
+        bool is_typed = group && group->hardware_type.text.len > 0;
+        bounds.is_node |= sv_is(label, "node") || (group && group->ignores_hardware && !is_typed);
+        is_hardware = is_hardware && is_typed;
+    }
+    bounds.is_known = bounds.is_node || is_hardware;
+    return bounds;
+}
+
+static bool check_labels(const struct roost_config *config, const struct placement_rule *rule,
+                         struct arena *arena, struct diag *diag)
+{
+    const char **known = arena_zeroed(arena, const char *, config->group_count + 3);
+    if (!known) {
+        diag_nomem(diag);
+        return false;
+    }
+    for (int32_t g = 0; g < config->group_count; g++)
+        known[g] = config->groups[g].label;
+    known[config->group_count] = "cluster";
+    known[config->group_count + 1] = "node";
+    for (int32_t i = 0; i < rule->label_count; i++) {
+        const char **it = known;
+        while (*it && !sv_is(rule->labels[i].text, *it))
+            it++;
+        if (!*it)
+            say_unknown_group(&rule->labels[i], known, diag);
+    }
+    return true;
+}
+
+enum roost_code roost_plan_check_texts(const struct roost_config *config,
+                                       struct roost_report *report, struct roost_error *err)
+{
+    struct diag diag = diag_start(report, err);
+    struct arena scratch = ARENA_INIT;
+    for (int32_t r = 0; r < config->rule_count; r++) {
+        const struct placement_rule *rule = &config->rules[r];
+        struct rank_text text;
+        if (rule->is_broken)
+            continue;
+        if (!check_labels(config, rule, &scratch, &diag))
+            break;
+        struct rank_bounds bounds = offline_bounds(config, rule);
+        if (rank_text_read(&scratch, rule->text, &diag, &text))
+            rank_text_bind(&text, &bounds, &diag);
+    }
+    arena_release(&scratch);
+    return diag.first;
+}
+
+void roost_plan_free(struct roost_plan *plan)
+{
+    if (!plan)
+        return;
+    arena_release(&plan->arena);
+    free(plan);
+}
+
+enum roost_plan_mode roost_plan_mode(const struct roost_plan *plan)
+{
+    return plan->mode;
+}
+
+size_t roost_plan_component_count(const struct roost_plan *plan)
+{
+    return (size_t)plan->component_count;
+}
+
+const struct roost_component *roost_plan_component(const struct roost_plan *plan, size_t index)
+{
+    return index < (size_t)plan->component_count ? &plan->components[index] : NULL;
+}
+
+const struct roost_component *roost_plan_find(const struct roost_plan *plan, const char *name)
+{
+    for (int32_t c = 0; c < plan->component_count; c++)
+        if (strcmp(plan->components[c].name, name) == 0)
+            return &plan->components[c];
+    return NULL;
+}
+
+const struct roost_model_parallel *roost_plan_model_parallel(const struct roost_plan *plan)
+{
+    return plan->model_parallel;
+}

@@ -1,0 +1,89 @@
+/* plan.h - the plan behind struct roost_plan, and the two halves of placing: a selection says what
+ * ranks mean, holdings say which ranks each process has, rows turn both into the columns. */
+#ifndef PLACEMENT_PLAN_H
+#define PLACEMENT_PLAN_H
+
+#include <roost/plan.h>
+
+#include "topology/cluster.h"
+
+struct roost_plan {
+    struct arena arena;
+    enum roost_plan_mode mode;
+    struct roost_component *components;
+    int32_t component_count;
+    struct roost_model_parallel *model_parallel; /* NULL unless model-parallel */
+};
+
+/* The node groups a component uses, as one numbering of resources. */
+struct selection {
+    const struct node_group **groups;
+    int32_t group_count;
+    bool is_node;     /* a resource is a node */
+    const char *unit; /* what a resource is, for messages */
+    int32_t member_count;
+    const int32_t *node_of_member;     /* node rank */
+    const int32_t *first_hw_of_member; /* [member_count + 1] */
+    const int32_t *group_of_member;    /* index into groups; NULL = all 0 */
+};
+
+static inline int32_t selection_size(const struct selection *selection)
+{
+    return selection->first_hw_of_member[selection->member_count];
+}
+
+/* Finds the groups and numbers their resources. Labels that are not there, groups without a unit of
+ * their type and node groups that overlap are said at the label's place. `arena` holds what is
+ * built. A group that is broken makes it fail in silence. */
+bool selection_init(struct selection *selection, struct arena *arena,
+                    const struct roost_cluster *cluster, const struct word *labels,
+                    int32_t label_count, struct diag *diag);
+
+/* "there is no node group", with the nearest of `known` (NULL-terminated) as the cure. */
+void say_unknown_group(const struct word *label, const char *const *known, struct diag *diag);
+
+/* Makes the ranks of the selection count its nodes, whatever hardware they have. */
+bool selection_by_node(struct selection *selection, struct arena *arena, struct diag *diag);
+
+/* The member that resource rank `rank` lies in, found from `near`, a member met before. */
+int32_t selection_member(const struct selection *selection, int32_t rank, int32_t near);
+
+/* Which resources each process holds, in process order. */
+struct holdings {
+    int32_t process_count;
+    int32_t *first; /* [process_count + 1] */
+    int32_t *ranks; /* resource ranks of the selection; rows_fill turns them into local ones */
+};
+
+/* Makes room for `process_count` processes with `total` resources; false without memory. */
+bool holdings_init(struct holdings *holdings, struct arena *arena, int32_t process_count,
+                   int64_t total, struct diag *diag);
+
+struct row_context {
+    const struct roost_cluster *cluster;
+    const struct selection *selection;
+    struct arena *arena; /* of the plan */
+    struct diag *diag;
+    struct place at;  /* of the placement text, or nowhere */
+    const char *name; /* of the component, "" for none */
+};
+
+/* Fills the columns of `component`, whose labels, ranges, strategy and isolation are set. Takes the
+ * holdings' memory. Checks that a process stays on one node, with one kind of hardware and no unit
+ * twice. */
+bool rows_fill(struct row_context *context, struct holdings *holdings,
+               struct roost_component *component);
+
+/* Labels of the selection as the component shows them; false without memory. */
+bool component_set_labels(struct roost_component *component, struct arena *arena,
+                          const struct selection *selection, struct diag *diag);
+
+/* Ranges that the component asked for; false without memory. */
+bool component_set_range(struct roost_component *component, struct arena *arena,
+                         struct rank_range range, struct diag *diag);
+
+/* The closed form of packed placement into `out`; says what does not fit the rules. */
+bool packed_hold(const struct roost_packed *packed, const struct selection *selection,
+                 struct arena *arena, struct place at, struct diag *diag, struct holdings *out);
+
+#endif

@@ -1,0 +1,204 @@
+/* rank_text.c - grammar and rules of placement texts. Works on ranges only: no rank is ever
+ * expanded, so a hostile text costs what it is long. */
+#include "placement/rank_text.h"
+
+#include <inttypes.h>
+
+static bool read_processes(struct rank_text *text, struct rank_entry *entry, struct strview side,
+                           struct diag *diag)
+{
+    if (sv_is_nocase(sv_trim(side), "all")) {
+        diag_error(diag, ROOST_ERR_RANK, entry->at, "'%s': the process side cannot be 'all'",
+                   quote(entry->text).text);
+        diag_hint(diag, "number the processes, such as 0-3, or leave ':all' out");
+        return false;
+    }
+    if (sv_trim(side).len == 0) {
+        diag_error(diag, ROOST_ERR_RANK, entry->at, "'%s' has no process ranks behind its ':'",
+                   quote(entry->text).text);
+        diag_hint(diag, "leave the ':' out for one process on each resource");
+        return false;
+    }
+    entry->has_processes = text->has_processes = true;
+    return rank_range_read(side, place_inside(text->source.at, text->source.text, sv_trim(side)),
+                           diag, &entry->processes) == ROOST_OK;
+}
+
+static bool read_entry(struct rank_text *text, struct rank_entry *entry, struct diag *diag)
+{
+    size_t colon = sv_find(entry->text, ':', 0);
+    struct strview left = sv_trim(sv_sub(entry->text, 0, colon));
+    struct strview right = sv_sub(entry->text, colon + 1, entry->text.len);
+    if (sv_find(right, ':', 0) < right.len) {
+        diag_error(diag, ROOST_ERR_RANK, entry->at, "'%s' has more than one ':'",
+                   quote(entry->text).text);
+        diag_hint(diag, "an entry is resources:processes, such as 0-3:0-7");
+        return false;
+    }
+    if (left.len == 0) {
+        diag_error(diag, ROOST_ERR_RANK, entry->at, "'%s' has no resource ranks before its ':'",
+                   quote(entry->text).text);
+        diag_hint(diag, "an entry is resources:processes, such as 0-3:0-7");
+        return false;
+    }
+    entry->is_all = sv_is_nocase(left, "all");
+    bool is_good = entry->is_all ||
+                   rank_range_read(left, place_inside(text->source.at, text->source.text, left),
+                                   diag, &entry->resources) == ROOST_OK;
+    if (colon < entry->text.len)
+        is_good = read_processes(text, entry, right, diag) && is_good;
+    return is_good;
+}
+
+bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
+                    struct rank_text *out)
+{
+    *out = (struct rank_text){.source = source};
+    struct strview text = source.text;
+    size_t commas = 0;
+    for (size_t i = 0; i < text.len; i++)
+        commas += text.at[i] == ',';
+    out->entries = arena_zeroed(arena, struct rank_entry, commas + 1);
+    if (!out->entries) {
+        diag_nomem(diag);
+        return false;
+    }
+    bool is_good = true;
+    for (size_t from = 0; from <= text.len;) {
+        size_t comma = sv_find(text, ',', from);
+        struct strview item = sv_trim(sv_sub(text, from, comma));
+        from = comma + 1;
+        if (item.len == 0)
+            continue;
+        struct rank_entry *entry = &out->entries[out->count++];
+        entry->text = item;
+        entry->at = place_inside(source.at, text, item);
+        is_good = read_entry(out, entry, diag) && is_good;
+    }
+    if (out->count == 0) {
+        diag_error(diag, ROOST_ERR_RANK, source.at, "the placement must not be empty");
+        diag_hint(diag, "write the ranks to use, such as 0-7, or 'all'");
+        return false;
+    }
+    return is_good;
+}
+
+static bool check_resources(struct rank_entry *entry, const struct rank_bounds *bounds,
+                            const struct rank_entry *before, struct diag *diag)
+{
+    if (entry->is_all)
+        entry->resources = (struct rank_range){0, bounds->total - 1};
+    if (bounds->total >= 0 && entry->resources.last >= bounds->total) {
+        diag_error(diag, ROOST_ERR_FIT, entry->at,
+                   "ranks '%s' reach %d, out of range: node group '%s' has %d %s",
+                   quote(entry->text).text, (int)entry->resources.last, bounds->label,
+                   (int)bounds->total, bounds->unit);
+        if (bounds->total > 1)
+            diag_hint(diag, "its ranks are 0-%d", (int)bounds->total - 1);
+        else
+            diag_hint(diag, "its only rank is 0");
+        return false;
+    }
+    if (!before ||
+        (!entry->is_all && !before->is_all && entry->resources.first > before->resources.last))
+        return true;
+    if (bounds->total < 0 && (entry->is_all || before->is_all) && entry->resources.first > 0)
+        return true; /* "all" before it: known with a cluster */
+    bool is_again = entry->resources.last >= before->resources.first || entry->is_all;
+    if (is_again)
+        diag_error(diag, ROOST_ERR_RANK, entry->at,
+                   "Resource ranks must be unique: '%s' names ranks that '%s' before it has",
+                   quote(entry->text).text, quote(before->text).text);
+    else
+        diag_error(diag, ROOST_ERR_RANK, entry->at,
+                   "resource ranks must be in ascending order: '%s' comes after '%s'",
+                   quote(entry->text).text, quote(before->text).text);
+    diag_hint(diag, is_again ? "to share a resource, give one entry more processes: 0:0-1"
+                             : "write the lower ranks first");
+    return false;
+}
+
+static bool check_processes(struct rank_entry *entry, int64_t next, struct diag *diag)
+{
+    int64_t size = range_size(entry->resources);
+    if (!entry->has_processes) {
+        if (next + size > PROCESSES_MAX) {
+            diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
+                       quote(entry->text).text, PROCESSES_MAX);
+            return false;
+        }
+        entry->processes = (struct rank_range){(int32_t)next, (int32_t)(next + size - 1)};
+        return true;
+    }
+    if (entry->processes.first != next) {
+        int64_t last = next + range_size(entry->processes) - 1;
+        struct strview left = sv_trim(sv_sub(entry->text, 0, sv_find(entry->text, ':', 0)));
+        diag_error(
+            diag, ROOST_ERR_RANK, entry->at,
+            "Process ranks must be in ascending order and continuous from 0: '%s' starts at %d "
+            "where %" PRId64 " is next",
+            quote(entry->text).text, (int)entry->processes.first, next);
+        if (next > entry->processes.first)
+            diag_hint(diag,
+                      "a comma ends an entry, so those before it have processes 0-%" PRId64
+                      " of their own; write %s:%" PRId64 "-%" PRId64,
+                      next - 1, quote(left).text, next, next + range_size(entry->resources) - 1);
+        else
+            diag_hint(diag, "write %s:%" PRId64 "-%" PRId64, quote(left).text, next, last);
+        return false;
+    }
+    if (entry->processes.last >= PROCESSES_MAX) {
+        diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
+                   quote(entry->text).text, PROCESSES_MAX);
+        return false;
+    }
+    return true;
+}
+
+static bool check_counts(const struct rank_entry *entry, const struct rank_bounds *bounds,
+                         struct diag *diag)
+{
+    int64_t resources = range_size(entry->resources), processes = range_size(entry->processes);
+    if (bounds->is_node && processes < resources) {
+        diag_error(diag, ROOST_ERR_RANK, entry->at,
+                   "'%s' spreads %" PRId64 " process%s over %" PRId64
+                   " nodes, but a process runs on one node",
+                   quote(entry->text).text, processes, processes == 1 ? "" : "es", resources);
+        diag_hint(diag, "give it at least one process a node");
+        return false;
+    }
+    if (bounds->is_node || processes % resources == 0 || resources % processes == 0)
+        return true;
+    diag_error(diag, ROOST_ERR_RANK, entry->at,
+               "'%s' maps %" PRId64 " resources to %" PRId64
+               " processes: one count must be a multiple of the other",
+               quote(entry->text).text, resources, processes);
+    int64_t near = processes < resources ? resources : processes / resources * resources;
+    diag_hint(diag, "%" PRId64 " processes would do: ranks %d-%" PRId64, near,
+              (int)entry->processes.first, entry->processes.first + near - 1);
+    return false;
+}
+
+bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag)
+{
+    int64_t next = 0;
+    for (int32_t i = 0; i < text->count; i++) {
+        struct rank_entry *entry = &text->entries[i];
+        if (!check_resources(entry, bounds, i ? entry - 1 : NULL, diag))
+            return false;
+        bool is_sized = !entry->is_all || bounds->total >= 0;
+        if (!is_sized && !entry->has_processes)
+            return true; /* how many processes this makes only a cluster can tell */
+        if (!check_processes(entry, next, diag))
+            return false;
+        if (is_sized && bounds->is_known && !check_counts(entry, bounds, diag))
+            return false;
+        next = (int64_t)entry->processes.last + 1;
+    }
+    return true;
+}
+
+int64_t rank_text_processes(const struct rank_text *text)
+{
+    return text->count ? (int64_t)text->entries[text->count - 1].processes.last + 1 : 0;
+}

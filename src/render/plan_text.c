@@ -1,0 +1,218 @@
+/* plan_text.c - a plan as one table: a line for what differs, folded where it does not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "render/plan_rows.h"
+#include "render/stream.h"
+
+enum { COLUMNS = 6 };
+enum column { COMPONENT, RANKS, NODES, PER_NODE, GROUP, HOLDS };
+
+static const char *const titles[COLUMNS] = {"COMPONENT", "RANKS",      "NODES",
+                                            "PER NODE",  "NODE GROUP", "HOLDS"};
+
+/* Okabe-Ito's colours as near as 256 allow: told apart by everyone. */
+static const int palette[] = {32, 208, 35, 220, 26, 166, 175};
+
+struct table {
+    struct text *out;
+    bool has_color;
+    bool has_groups; /* some component is in a group of its own */
+    int width;
+    int widths[COLUMNS];
+    int lines; /* rows written, for colours */
+};
+
+static void range_text(char *out, size_t size, int32_t first, int32_t last)
+{
+    snprintf(out, size, first == last ? "%d" : "%d-%d", (int)first, (int)last);
+}
+
+/* The cells of a row. Component and group names are at most 63 long. */
+struct cells {
+    char text[GROUP + 1][64];
+};
+
+static struct cells cells_of(const struct roost_component *component, const struct plan_row *row,
+                             bool is_first)
+{
+    struct cells cells = {0};
+    snprintf(cells.text[COMPONENT], sizeof cells.text[0], "%s", is_first ? component->name : "");
+    range_text(cells.text[RANKS], sizeof cells.text[0], row->first_rank, row->last_rank);
+    range_text(cells.text[NODES], sizeof cells.text[0], row->first_node, row->last_node);
+    snprintf(cells.text[PER_NODE], sizeof cells.text[0], "%d", (int)row->per_node);
+    snprintf(cells.text[GROUP], sizeof cells.text[0], "%s", row->label);
+    return cells;
+}
+
+static void measure(struct table *table, const struct roost_component *component,
+                    const struct plan_rows *rows)
+{
+    for (size_t r = 0; r < rows->count; r++) {
+        struct cells cells = cells_of(component, &rows->list[r], r == 0);
+        for (int c = 0; c <= GROUP; c++) {
+            int len = (int)strlen(cells.text[c]);
+            table->widths[c] = len > table->widths[c] ? len : table->widths[c];
+        }
+        table->has_groups |= strcmp(rows->list[r].label, "cluster") != 0;
+    }
+}
+
+static void put_cell(struct table *table, int column, const char *text)
+{
+    if (column == GROUP && !table->has_groups)
+        return;
+    text_printf(table->out, column == PER_NODE ? "%*s  " : "%-*s  ", table->widths[column], text);
+}
+
+/* The last column may be long: it goes on below itself. */
+static void put_wrapped(struct table *table, const char *text)
+{
+    int indent = 0;
+    for (int c = 0; c <= GROUP; c++)
+        indent += c == GROUP && !table->has_groups ? 0 : table->widths[c] + 2;
+    int room = table->width - indent > 16 ? table->width - indent : 16;
+    while ((int)strlen(text) > room) {
+        int cut = room;
+        while (cut > 0 && text[cut] != ' ')
+            cut--;
+        if (cut == 0)
+            cut = room;
+        text_append(table->out, text, (size_t)cut);
+        text_char(table->out, '\n');
+        text_repeat(table->out, ' ', indent);
+        text += cut + (text[cut] == ' ');
+    }
+    text_puts(table->out, text);
+    text_char(table->out, '\n');
+}
+
+static void put_header(struct table *table)
+{
+    if (table->has_color)
+        text_puts(table->out, "\033[2m");
+    for (int c = 0; c <= GROUP; c++)
+        put_cell(table, c, titles[c]);
+    text_puts(table->out, titles[HOLDS]);
+    text_puts(table->out, table->has_color ? "\033[0m\n" : "\n");
+}
+
+static void put_rows(struct table *table, const struct roost_component *component,
+                     const struct plan_rows *rows)
+{
+    int color = palette[(size_t)table->lines++ % (sizeof palette / sizeof *palette)];
+    for (size_t r = 0; r < rows->count; r++) {
+        struct cells cells = cells_of(component, &rows->list[r], r == 0);
+        if (table->has_color)
+            text_printf(table->out, "\033[38;5;%dm", color);
+        put_cell(table, COMPONENT, cells.text[COMPONENT]);
+        if (table->has_color)
+            text_puts(table->out, "\033[0m");
+        for (int c = RANKS; c <= GROUP; c++)
+            put_cell(table, c, cells.text[c]);
+        put_wrapped(table, rows->list[r].holds);
+    }
+}
+
+/* "2 nodes, 16 accelerators (NV_GPU, AMD_GPU)" */
+static void put_summary(struct text *out, const struct roost_plan *plan,
+                        const struct roost_cluster *cluster)
+{
+    bool is_there[ROOST_ACCELERATOR_KUNLUN + 1] = {false};
+    for (int32_t n = 0; n < cluster->node_count; n++)
+        is_there[cluster->nodes[n].accelerator] = true;
+    text_printf(out, "%s: %d node%s, %lld accelerator%s",
+                roost_plan_mode_word(roost_plan_mode(plan)), (int)cluster->node_count,
+                cluster->node_count == 1 ? "" : "s", (long long)cluster->accelerator_count,
+                cluster->accelerator_count == 1 ? "" : "s");
+    const char *before = " (";
+    for (int i = ROOST_ACCELERATOR_NVIDIA; i <= ROOST_ACCELERATOR_KUNLUN; i++) {
+        if (!is_there[i])
+            continue;
+        text_printf(out, "%s%s", before, roost_accelerator_type((enum roost_accelerator)i));
+        before = ", ";
+    }
+    text_puts(out, before[0] == ',' ? ")\n\n" : "\n\n");
+}
+
+static void put_sizes(struct text *out, const char *name, int32_t world, int32_t tp, int32_t pp,
+                      int32_t dp)
+{
+    if (world)
+        text_printf(out, "%s: %d accelerators = tensor %d x pipeline %d x data %d\n", name,
+                    (int)world, (int)tp, (int)pp, (int)dp);
+}
+
+static void put_notes(struct text *out, const struct roost_plan *plan, const char *only)
+{
+    text_char(out, '\n');
+    const struct roost_model_parallel *it = roost_plan_model_parallel(plan);
+    if (it && !only) {
+        put_sizes(out, "actor", it->actor_world_size, it->actor_tp_size, it->actor_pp_size,
+                  it->actor_dp_size);
+        put_sizes(out, "rollout", it->rollout_world_size, it->rollout_tp_size, it->rollout_pp_size,
+                  it->rollout_dp_size);
+        put_sizes(out, "inference", it->inference_world_size, it->inference_tp_size,
+                  it->inference_pp_size, it->inference_dp_size);
+        put_sizes(out, "critic", it->critic_world_size, it->critic_tp_size, it->critic_pp_size,
+                  it->critic_dp_size);
+        put_sizes(out, "critic inference", it->critic_inference_world_size,
+                  it->critic_inference_tp_size, it->critic_inference_pp_size,
+                  it->critic_inference_dp_size);
+    }
+    int64_t processes = 0;
+    for (size_t c = 0; c < roost_plan_component_count(plan); c++) {
+        const struct roost_component *component = roost_plan_component(plan, c);
+        if (only && strcmp(only, component->name) != 0)
+            continue;
+        processes += component->world_size;
+        if (!component->isolate_accelerator)
+            text_printf(out, "%s: not isolated, every process sees all accelerators of its node\n",
+                        component->name);
+    }
+    text_printf(out, "%lld process%s\n", (long long)processes, processes == 1 ? "" : "es");
+}
+
+/* Two passes: the first measures, the second writes. */
+static bool put_table(struct table *table, const struct roost_plan *plan,
+                      const struct roost_cluster *cluster, const char *only)
+{
+    for (int c = 0; c <= GROUP; c++)
+        table->widths[c] = (int)strlen(titles[c]);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1)
+            put_header(table);
+        for (size_t i = 0; i < roost_plan_component_count(plan); i++) {
+            const struct roost_component *component = roost_plan_component(plan, i);
+            struct plan_rows rows;
+            if (only && strcmp(only, component->name) != 0)
+                continue;
+            bool is_good = plan_rows_init(&rows, component, cluster);
+            if (is_good && pass == 0)
+                measure(table, component, &rows);
+            else if (is_good)
+                put_rows(table, component, &rows);
+            plan_rows_release(&rows);
+            if (!is_good)
+                return false;
+        }
+    }
+    return true;
+}
+
+enum roost_code roost_render_plan_text(const struct roost_plan *plan,
+                                       const struct roost_cluster *cluster, const char *component,
+                                       const struct roost_text_style *style, roost_write_fn write,
+                                       void *ctx)
+{
+    struct stream stream;
+    stream_start(&stream, write, ctx);
+    struct table table = {.out = &stream.text,
+                          .has_color = style && style->has_color,
+                          .width = style && style->width ? style->width : 80};
+    put_summary(&stream.text, plan, cluster);
+    if (!put_table(&table, plan, cluster, component))
+        stream.text.has_failed = true;
+    put_notes(&stream.text, plan, component);
+    return stream_end(&stream);
+}

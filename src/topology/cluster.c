@@ -1,0 +1,157 @@
+/* cluster.c - nodes -> order -> cut -> robots -> groups: the steps of roost_cluster_new. */
+#include "topology/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *roost_accelerator_type(enum roost_accelerator accelerator)
+{
+    static const char *const types[] = {
+#define X(name, type, word) type,
+        ROOST_ACCELERATOR_MAP(X)
+#undef X
+    };
+    return types[accelerator];
+}
+
+/* digits "x" digit */
+bool roost_cluster_is_spec(const char *text)
+{
+    size_t digits = strspn(text, "0123456789 ");
+    return digits > 0 && text[digits] == 'x' && text[digits + 1] >= '0' && text[digits + 1] <= '9';
+}
+
+static bool find_nodes(struct roost_cluster *cluster, const char *text, struct place at,
+                       struct diag *diag)
+{
+    if (strcmp(text, "local") == 0)
+        return topology_from_local(cluster, diag);
+    if (roost_cluster_is_spec(text))
+        return topology_from_spec(cluster, sv_from(text), at, diag);
+    return topology_from_snapshot(cluster, text, diag);
+}
+
+/* Fewer nodes than the config wants is an error; of more, the first are taken. */
+static bool cut_to_num_nodes(struct roost_cluster *cluster, const struct roost_config *config,
+                             struct diag *diag)
+{
+    int32_t wanted = config->num_nodes;
+    if (wanted == 0 || wanted == cluster->node_count)
+        return true;
+    if (wanted > cluster->node_count) {
+        diag_error(diag, ROOST_ERR_FIT, config->num_nodes_at,
+                   "num_nodes is %d, but the cluster has %d", (int)wanted,
+                   (int)cluster->node_count);
+        diag_hint(diag, "lower num_nodes to %d, or plan against a larger cluster",
+                  (int)cluster->node_count);
+        return false;
+    }
+    diag_warn(diag, ROOST_WARN_EXTRA_NODES, config->num_nodes_at,
+              "num_nodes is %d, but the cluster has %d nodes; the first %d are used", (int)wanted,
+              (int)cluster->node_count, (int)wanted);
+    cluster->node_count = wanted;
+    return true;
+}
+
+static bool count_accelerators(struct roost_cluster *cluster, struct diag *diag)
+{
+    for (int32_t n = 0; n < cluster->node_count; n++)
+        cluster->accelerator_count += cluster->nodes[n].accelerator_count;
+    if (cluster->accelerator_count <= CLUSTER_TOTAL_MAX)
+        return true;
+    diag_error(diag, ROOST_ERR_LIMIT, NOWHERE,
+               "a cluster of %lld accelerators; at most %d are numbered",
+               (long long)cluster->accelerator_count, CLUSTER_TOTAL_MAX);
+    return false;
+}
+
+static bool build(struct roost_cluster *cluster, const struct roost_cluster_options *options,
+                  struct diag *diag)
+{
+    const struct roost_config *config = options->config;
+    const char *text = options->text;
+    struct place at = NOWHERE;
+    if (!text && config) {
+        text = config->cluster;
+        at = config->cluster_at;
+    }
+    if (!text) {
+        diag_error(diag, ROOST_ERR_USAGE, NOWHERE, "no cluster to plan against");
+        diag_hint(diag, "pass --cluster 2x8, a snapshot, or local");
+        return false;
+    }
+    return find_nodes(cluster, text, at, diag) && topology_order_nodes(cluster, text, diag) &&
+           (!config || cut_to_num_nodes(cluster, config, diag)) &&
+           count_accelerators(cluster, diag) &&
+           (!config || topology_add_robots(cluster, config, diag)) &&
+           topology_add_groups(cluster, config, diag);
+}
+
+struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
+                                        struct roost_report *report, struct roost_error *err)
+{
+    struct diag diag = diag_start(report, err);
+    struct roost_cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster) {
+        diag_nomem(&diag);
+        return NULL;
+    }
+    if (build(cluster, options, &diag))
+        return cluster;
+    roost_cluster_free(cluster);
+    return NULL;
+}
+
+void roost_cluster_free(struct roost_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    arena_release(&cluster->arena);
+    free(cluster);
+}
+
+int32_t roost_cluster_node_count(const struct roost_cluster *cluster)
+{
+    return cluster->node_count;
+}
+
+int64_t roost_cluster_accelerator_count(const struct roost_cluster *cluster)
+{
+    return cluster->accelerator_count;
+}
+
+bool roost_cluster_node(const struct roost_cluster *cluster, int32_t node_rank,
+                        struct roost_node *out)
+{
+    if (node_rank < 0 || node_rank >= cluster->node_count)
+        return false;
+    const struct cluster_node *node = &cluster->nodes[node_rank];
+    *out = (struct roost_node){
+        .node_rank = node_rank,
+        .id = node->id,
+        .address = node->address,
+        .num_cpus = node->num_cpus,
+        .accelerator = node->accelerator,
+        .accelerator_model = node->model,
+        .num_accelerators = node->accelerator_count,
+    };
+    for (const struct unit *unit = node->units; unit; unit = unit->next)
+        out->num_hardware++;
+    return true;
+}
+
+size_t roost_cluster_group_count(const struct roost_cluster *cluster)
+{
+    return (size_t)cluster->group_count;
+}
+
+bool roost_cluster_group(const struct roost_cluster *cluster, size_t index,
+                         struct roost_node_group *out)
+{
+    if (index >= (size_t)cluster->group_count)
+        return false;
+    const struct node_group *group = &cluster->groups[index];
+    *out = (struct roost_node_group){group->label, group->hardware_type, group->node_of_member,
+                                     group->member_count, group_size(group)};
+    return true;
+}

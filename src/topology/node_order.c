@@ -1,0 +1,89 @@
+/* node_order.c - which node is node 0. The same nodes in any order give the same ranks. */
+#include <stdlib.h>
+
+#include "base/address.h"
+#include "topology/cluster.h"
+
+struct sort_key {
+    struct address address;
+    struct strview id;
+    int32_t explicit_rank;
+    int32_t index; /* where the source listed it: the last resort for nodes without any identity */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct sort_key *left = a, *right = b;
+    return (left->explicit_rank > right->explicit_rank) -
+           (left->explicit_rank < right->explicit_rank);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct sort_key *left = a, *right = b;
+    int order = address_compare(&left->address, &right->address);
+    if (!order)
+        order = natural_compare(left->id, right->id);
+    return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+/* All nodes have a rank, or none has. */
+static bool check_ranks(const struct roost_cluster *cluster, const char *name, struct diag *diag,
+                        bool *out_has_ranks)
+{
+    int32_t with = 0;
+    for (int32_t n = 0; n < cluster->node_count; n++)
+        with += cluster->nodes[n].explicit_rank >= 0;
+    *out_has_ranks = with > 0;
+    if (with == 0 || with == cluster->node_count)
+        return true;
+    diag_error(diag, ROOST_ERR_SCHEMA, NOWHERE, "in '%s' %d of %d nodes have a node_rank",
+               quote(sv_from(name)).text, (int)with, (int)cluster->node_count);
+    diag_hint(diag, "give every node its node_rank, or none");
+    return false;
+}
+
+bool topology_order_nodes(struct roost_cluster *cluster, const char *name, struct diag *diag)
+{
+    bool has_ranks;
+    if (!check_ranks(cluster, name, diag, &has_ranks))
+        return false;
+    bool is_sorted = has_ranks;
+    for (int32_t n = 0; n < cluster->node_count && is_sorted; n++)
+        is_sorted = cluster->nodes[n].explicit_rank == n;
+    if (is_sorted)
+        return true;
+
+    size_t count = (size_t)cluster->node_count;
+    struct sort_key *keys = calloc(count ? count : 1, sizeof *keys);
+    struct cluster_node *sorted = arena_array(&cluster->arena, struct cluster_node, count);
+    if (!keys || !sorted) {
+        free(keys);
+        diag_nomem(diag);
+        return false;
+    }
+    for (size_t n = 0; n < count; n++) {
+        const struct cluster_node *node = &cluster->nodes[n];
+        keys[n] = (struct sort_key){
+            .id = sv_from(node->id), .explicit_rank = node->explicit_rank, .index = (int32_t)n};
+        if (!has_ranks)
+            keys[n].address = address_read(sv_from(node->address));
+    }
+    qsort(keys, count, sizeof *keys, has_ranks ? by_rank : by_address);
+    bool is_good = true;
+    for (size_t n = 0; n < count; n++) {
+        sorted[n] = cluster->nodes[keys[n].index];
+        if (is_good && has_ranks && keys[n].explicit_rank != (int32_t)n) {
+            bool is_twice = n > 0 && keys[n].explicit_rank == keys[n - 1].explicit_rank;
+            diag_error(diag, ROOST_ERR_SCHEMA, NOWHERE,
+                       is_twice ? "in '%s' two nodes have node_rank %d"
+                                : "in '%s' no node has node_rank %d",
+                       quote(sv_from(name)).text, is_twice ? (int)keys[n].explicit_rank : (int)n);
+            diag_hint(diag, "node ranks are 0 to %d, each once", (int)count - 1);
+            is_good = false;
+        }
+    }
+    cluster->nodes = sorted;
+    free(keys);
+    return is_good;
+}

@@ -1,0 +1,173 @@
+"""An independent model of `roost plan`, written from DESIGN.md and spec/rlinf.md, not from the C.
+
+It is slow and plain on purpose: everything is a list, nothing is computed ahead. plan() takes a
+config as the YAML's own dicts and lists, and nodes as a snapshot's; it answers with the plan, or
+with the code words of what is wrong. A component that is wrong in two ways is refused for the
+first in this order: keys, text, label, groups without hardware or sharing a node, order of
+entries, bounds, divisibility, one node, distinct units, one hardware type.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import reference_model_parallel
+from reference_cluster import (
+    NAME,
+    Cluster,
+    check_keys,
+    order_nodes,
+    read_groups,
+)
+from reference_place import Request, place_hybrid
+from reference_ranks import MAX_RANK, Refused, check_text, number_entries, parse_placement
+
+EXIT = {"schema": 3, "reference": 3, "rank": 3, "name": 3, "limit": 3, "fit": 4, "hardware": 4}
+REQUIRED_KEYS = {"num_nodes", "component_placement"}
+CLUSTER_KEYS = REQUIRED_KEYS | {
+    "node_groups",
+    "profiling",
+    "net_emulation",
+    "tracer",
+    "auto_scheduler",
+    "use_pre_process_policy",
+    "use_wait_before_last_iter_policy",
+    "recreate_nccl_groups",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Either components (and the mode), or the codes of a refusal."""
+
+    mode: str = ""
+    components: list[dict[str, Any]] = field(default_factory=list)
+    codes: frozenset[str] = frozenset()
+
+    @property
+    def exit(self) -> int:
+        if not self.codes:
+            return 0
+        return 3 if any(EXIT[code] == 3 for code in self.codes) else 4
+
+
+def plan(
+    config: dict[str, Any],
+    nodes: list[dict[str, Any]],
+    mode: str = "hybrid",
+    isolate: bool = True,
+) -> Answer:
+    section = config["cluster"]
+    codes: set[str] = set()
+    try:
+        check_keys(section, REQUIRED_KEYS, CLUSTER_KEYS)
+    except Refused as refusal:
+        codes.add(refusal.code)
+    cluster = build_cluster(section, nodes, codes)
+    written = [str(group.get("label")) for group in section.get("node_groups", [])]
+    known = {"cluster", "node", *written}
+
+    names: list[str] = []
+    requests: list[Request] = []
+    for key, value in section.get("component_placement", {}).items():
+        for name in str(key).split(","):
+            name = name.strip(" \t")
+            if not NAME.fullmatch(name) or name in names:
+                codes.add("name")
+            names.append(name)
+            try:
+                request = read_component(name, value, known, cluster)
+                if request is not None:
+                    requests.append(request)
+            except Refused as refusal:
+                codes.add(refusal.code)
+    if mode == "hybrid":
+        return answer(mode, [], requests, isolate, codes)
+
+    members = reference_model_parallel.find_members(names)
+    of_role = {
+        role: request
+        for role, name in members.items()
+        for request in requests
+        if request.name == name
+    }
+    others = [request for request in requests if request not in of_role.values()]
+    word = ""
+    placed: list[dict[str, Any]] = []
+    if not {"actor", "rollout", "reward"} <= members.keys():
+        codes.add("schema")
+    elif cluster is not None and of_role.keys() == members.keys():
+        # Roles are judged against each other, so only when each of them stands by itself.
+        try:
+            word, placed = reference_model_parallel.place(config, of_role, cluster, isolate)
+        except Refused as refusal:
+            codes.add(refusal.code)
+    result = answer(word, placed, others, isolate, codes)
+    # Output follows the config's order, whichever rule placed a component.
+    result.components.sort(key=lambda component: names.index(component["name"]))
+    return result
+
+
+def build_cluster(
+    section: dict[str, Any], nodes: list[dict[str, Any]], codes: set[str]
+) -> Cluster | None:
+    """None when there is nothing to hold placements against; why not is in codes."""
+    num_nodes = section.get("num_nodes")
+    if isinstance(num_nodes, str) and num_nodes.isdecimal():
+        num_nodes = int(num_nodes)
+    if isinstance(num_nodes, bool) or not isinstance(num_nodes, int) or num_nodes < 1:
+        codes.add("schema")
+        return None
+    if num_nodes > MAX_RANK:
+        codes.add("limit")
+        return None
+    if num_nodes > len(nodes):
+        codes.add("fit")
+    sections = section.get("node_groups", [])
+    groups, robots, group_codes = read_groups(sections, num_nodes)
+    codes |= group_codes
+    if num_nodes > len(nodes):
+        return None
+    return Cluster(order_nodes(nodes)[:num_nodes], groups, robots)
+
+
+def read_component(
+    name: str, value: Any, known: set[str], cluster: Cluster | None
+) -> Request | None:
+    """None when the text is right but its groups or the cluster are not there to judge by."""
+    labels = ["cluster"]
+    if isinstance(value, dict):
+        check_keys(value, {"placement"}, {"placement", "node_group"})
+        group = value.get("node_group", "cluster")
+        items = group if isinstance(group, list) else str(group).split(",")
+        labels = [str(item).strip(" \t") for item in items]
+        value = value["placement"]
+    entries = parse_placement(value)
+    check_text(value)
+    if not set(labels) <= known:
+        raise Refused("reference")
+    if cluster is None or not set(labels) <= cluster.groups.keys():
+        return None
+    resources = cluster.resources(labels)
+    shares = number_entries(entries, len(resources))
+    is_explicit = any(entry.processes is not None for entry in entries)
+    return Request(name, labels, shares, resources, is_explicit)
+
+
+def answer(
+    mode: str,
+    placed: list[dict[str, Any]],
+    requests: list[Request],
+    isolate: bool,
+    codes: set[str],
+) -> Answer:
+    """Place what is left as hybrid does, and choose between plan and refusal."""
+    codes = set(codes)
+    components = list(placed)
+    for request in requests:
+        try:
+            components.append(place_hybrid(request, isolate))
+        except Refused as refusal:
+            codes.add(refusal.code)
+    if codes:
+        return Answer(codes=frozenset(codes))
+    return Answer(mode, components)
