@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct strview sv_from(const char *text)
 {
     return (struct strview){text ? text : "", text ? strlen(text) : 0};
@@ -86,26 +88,24 @@ struct quote quote(struct strview view)
     enum { TAIL = 4 }; /* "..." and NUL */
     struct quote q;
     size_t out = 0;
-    for (size_t i = 0; i < view.len; i++) {
-        unsigned char c = (unsigned char)view.at[i];
-        char piece[8];
-        size_t len;
-        if (c < 0x20 || c == 0x7f) {
-            len = (size_t)snprintf(piece, sizeof piece, "\\x%02x", c);
-        } else {
-            /* A multi-byte character is taken whole, so that a cut never leaves half of one. */
-            len = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-            if (len > view.len - i)
-                len = view.len - i;
-            memcpy(piece, view.at + i, len);
-            i += len - 1;
-        }
+    const char *end = view.at + view.len;
+    for (const char *at = view.at; at < end;) {
+        uint32_t code = 0;
+        size_t taken = utf8_next(at, end, &code);
+        bool is_shown = taken > 0 && code >= 0x20 && !(code >= 0x7f && code < 0xa0);
+        taken = taken ? taken : 1;
+        /* A character is taken whole or as escaped bytes, so that a cut never leaves half of one. */
+        size_t len = is_shown ? taken : 4 * taken;
         if (out + len > sizeof q.text - TAIL) {
             memcpy(q.text + out, "...", TAIL);
             return q;
         }
-        memcpy(q.text + out, piece, len);
+        if (is_shown)
+            memcpy(q.text + out, at, len);
+        for (size_t i = 0; !is_shown && i < taken; i++)
+            snprintf(q.text + out + 4 * i, 5, "\\x%02x", (unsigned char)at[i]);
         out += len;
+        at += taken;
     }
     q.text[out] = '\0';
     return q;
