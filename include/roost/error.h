@@ -51,6 +51,7 @@ enum roost_code {
     X(OVERRIDDEN, "overridden")   /* a variable that roost sets anyway */                          \
     X(EXTRA_NODES, "extra-nodes") /* more nodes than num_nodes */                                  \
     X(NOT_COMPOSED, "defaults")   /* what --hydra did and did not compose */                       \
+    X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
     X(MIXED, "mixed")             /* groups that count different things */
 
 enum roost_warning {

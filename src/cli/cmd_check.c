@@ -40,6 +40,16 @@ static void put_summary(struct text *out, const struct planning *planning, const
     text_char(out, '\n');
 }
 
+/* The last line when it is not. */
+static void put_count(struct text *out, const struct roost_report *report, const char *path)
+{
+    size_t errors = roost_report_errors(report), warnings = roost_report_warnings(report);
+    text_printf(out, "%s: %zu error%s", path, errors, errors == 1 ? "" : "s");
+    if (warnings)
+        text_printf(out, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
+    text_char(out, '\n');
+}
+
 static int print(const struct planning *planning, const struct invocation *invocation)
 {
     int status = roost_report_exit(planning->report);
@@ -47,24 +57,19 @@ static int print(const struct planning *planning, const struct invocation *invoc
         return output_status(
             roost_render_report_json(planning->report, output_write, &output_stdout), status);
     output_report(invocation, planning->report);
-    struct text out = TEXT_INIT;
+    struct text people = TEXT_INIT, data = TEXT_INIT;
     if (planning->config)
-        put_env(&out, planning->config);
-    if (status == 0) {
-        put_summary(&out, planning, invocation->operands[0]);
-    } else {
-        size_t errors = roost_report_errors(planning->report);
-        size_t warnings = roost_report_warnings(planning->report);
-        text_printf(&out, "%s: %zu error%s", invocation->operands[0], errors,
-                    errors == 1 ? "" : "s");
-        if (warnings)
-            text_printf(&out, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
-        text_char(&out, '\n');
-    }
-    enum roost_code code = ROOST_ERR_MEMORY;
-    if (!out.has_failed)
-        code = output_write(&output_stdout, out.bytes, out.len) ? ROOST_OK : ROOST_ERR_IO;
-    text_release(&out);
+        put_env(&people, planning->config);
+    if (status == 0)
+        put_summary(&data, planning, invocation->operands[0]);
+    else
+        put_count(&people, planning->report, invocation->operands[0]);
+    enum roost_code code = people.has_failed || data.has_failed ? ROOST_ERR_MEMORY : ROOST_OK;
+    output_write(&output_stderr, people.bytes, people.len);
+    if (code == ROOST_OK && !output_write(&output_stdout, data.bytes, data.len))
+        code = ROOST_ERR_IO;
+    text_release(&people);
+    text_release(&data);
     return output_status(code, status);
 }
 
@@ -73,7 +78,8 @@ static int run(const struct invocation *invocation)
     struct planning planning;
     int status = planning_start(&planning, invocation);
     if (status == 0) {
-        if (planning.plan)
+        /* Beside errors it would only be noise: what they concern was not placed. */
+        if (planning.plan && roost_report_errors(planning.report) == 0)
             roost_plan_advise(planning.plan, planning.config, planning.cluster, planning.report);
         status = print(&planning, invocation);
     }

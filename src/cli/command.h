@@ -25,8 +25,6 @@ struct command {
     int (*run)(const struct invocation *invocation);
 };
 
-enum { OPERANDS_MAX = 4096 };
-
 /* A parsed command line. All text is argv's. */
 struct invocation {
     const struct command *command;
@@ -44,6 +42,8 @@ bool option_is_on(const struct invocation *invocation, const char *name);
 int command_run(const struct command *command, int argc, char **argv, char *const *env);
 
 void command_help(const struct command *command);
+
+enum { COMMANDS_MAX = 32 };
 
 /* All commands, NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];

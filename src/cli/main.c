@@ -7,8 +7,6 @@
 #include "cli/command.h"
 #include "cli/output.h"
 
-const struct command *const commands[] = {&cmd_check, &cmd_plan, NULL};
-
 static int finish_stdout(int status)
 {
     /* Help goes through stdio: a full disk must not look like success. */
@@ -38,8 +36,8 @@ static const struct command *find(const char *name)
 
 static int refuse_command(const char *word)
 {
-    const char *names[sizeof commands / sizeof *commands] = {NULL};
-    for (size_t i = 0; commands[i]; i++)
+    const char *names[COMMANDS_MAX + 1] = {NULL};
+    for (size_t i = 0; commands[i] && i < COMMANDS_MAX; i++)
         names[i] = commands[i]->name;
     const char *near = nearest_word(sv_from(word), names);
     if (near)

@@ -53,6 +53,18 @@ static bool cut_to_num_nodes(struct roost_cluster *cluster, const struct roost_c
     return true;
 }
 
+/* Groups name nodes by rank; where nodes have none of their own, a new node can shift them all. */
+static void warn_order(const struct roost_cluster *cluster, const struct roost_config *config,
+                       struct diag *diag)
+{
+    if (config->group_count == 0 || cluster->node_count < 2 || cluster->nodes[0].explicit_rank >= 0)
+        return;
+    diag_warn(diag, ROOST_WARN_NODE_ORDER, config->groups[0].node_ranks_at,
+              "node groups name nodes by rank, but the nodes of this cluster have none; they were "
+              "ordered by address");
+    diag_hint(diag, "give every node a node_rank");
+}
+
 static bool count_accelerators(struct roost_cluster *cluster, struct diag *diag)
 {
     for (int32_t n = 0; n < cluster->node_count; n++)
@@ -63,6 +75,14 @@ static bool count_accelerators(struct roost_cluster *cluster, struct diag *diag)
                "a cluster of %lld accelerators; at most %d are numbered",
                (long long)cluster->accelerator_count, CLUSTER_TOTAL_MAX);
     return false;
+}
+
+/* What the config adds to the nodes that were found. */
+static bool apply_config(struct roost_cluster *cluster, const struct roost_config *config,
+                         struct diag *diag)
+{
+    warn_order(cluster, config, diag);
+    return cut_to_num_nodes(cluster, config, diag) && topology_add_robots(cluster, config, diag);
 }
 
 static bool build(struct roost_cluster *cluster, const struct roost_cluster_options *options,
@@ -81,9 +101,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
         return false;
     }
     return find_nodes(cluster, text, at, diag) && topology_order_nodes(cluster, text, diag) &&
-           (!config || cut_to_num_nodes(cluster, config, diag)) &&
-           count_accelerators(cluster, diag) &&
-           (!config || topology_add_robots(cluster, config, diag)) &&
+           (!config || apply_config(cluster, config, diag)) && count_accelerators(cluster, diag) &&
            topology_add_groups(cluster, config, diag);
 }
 
