@@ -4,6 +4,7 @@
  * handing it out: that is why the ':' after a key waits for the next call. */
 #include "base/json_reader.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static struct json_token open_level(struct json_reader *reader, struct diag *dia
         return give_up(reader);
     }
     bool is_object = *reader->at++ == '{';
+    assert(reader->levels); /* room for max_depth was taken at the start */
     reader->levels[reader->depth++] = (struct json_level){
         .is_object = is_object,
         .at = at,

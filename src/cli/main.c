@@ -37,7 +37,7 @@ static const struct command *find(const char *name)
 static int refuse_command(const char *word)
 {
     const char *names[COMMANDS_MAX + 1] = {NULL};
-    for (size_t i = 0; commands[i] && i < COMMANDS_MAX; i++)
+    for (size_t i = 0; i < COMMANDS_MAX && commands[i]; i++)
         names[i] = commands[i]->name;
     const char *near = nearest_word(sv_from(word), names);
     if (near)

@@ -53,7 +53,7 @@ struct roost_text_style output_style(const struct invocation *invocation, int fd
     return style;
 }
 
-static void say(const char *format, va_list args)
+static void __attribute__((format(printf, 1, 0))) say(const char *format, va_list args)
 {
     char line[1024];
     int len = snprintf(line, sizeof line, "roost: ");

@@ -28,7 +28,8 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
     else if (mode && strcmp(mode, "hybrid") != 0)
         return output_usage("--mode is hybrid or model-parallel, not '%s'",
                             quote(sv_from(mode)).text);
-    if (color && strcmp(color, "auto") && strcmp(color, "always") && strcmp(color, "never"))
+    if (color && strcmp(color, "auto") != 0 && strcmp(color, "always") != 0 &&
+        strcmp(color, "never") != 0)
         return output_usage("--color is auto, always or never, not '%s'",
                             quote(sv_from(color)).text);
     options->shares_accelerators = option_is_on(invocation, "no-isolate");

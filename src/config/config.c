@@ -76,7 +76,7 @@ static void read_sections(struct roost_config *config, const struct roost_config
     const struct node *written = node_get(config->root, SV("cluster"));
     if (cluster) {
         section_cluster(&reader, cluster);
-    } else if (!written || node_is_null(written)) {
+    } else if (!written || (written->resolved && node_is_null(written->resolved))) {
         diag_error(diag, ROOST_ERR_SCHEMA, node_place(config->root),
                    "Missing fields '['cluster']' detected in the config");
         if (node_get(config->root, SV("defaults")) && !options->follow_defaults)

@@ -136,16 +136,19 @@ static int by_first(const void *a, const void *b)
 static void check_apart(struct reader *reader, const struct group_config *group)
 {
     size_t count = 0;
+    const struct rankset *own = &group->node_ranks;
     for (int32_t i = 0; i < group->env_config_count; i++)
-        count += (size_t)group->env_configs[i].node_ranks.count + 1;
+        count += (size_t)group->env_configs[i].node_ranks.count + (size_t)own->count + 1;
     struct claim *claims = read_array(reader, struct claim, count);
     if (!claims)
         return;
     count = 0;
     for (int32_t i = 0; i < group->env_config_count; i++) {
         const struct rankset *ranks = &group->env_configs[i].node_ranks;
-        if (ranks->is_all)
+        if (ranks->is_all && own->is_all)
             claims[count++] = (struct claim){{0, ROOST_RANK_MAX}, i};
+        for (int32_t k = 0; ranks->is_all && k < own->count; k++)
+            claims[count++] = (struct claim){own->ranges[k], i};
         for (int32_t k = 0; k < ranks->count; k++)
             claims[count++] = (struct claim){ranks->ranges[k], i};
     }

@@ -57,8 +57,7 @@ static void check_field(struct reader *reader, const struct hardware_field *fiel
     } else if (field->choices && !is_choice(word.text, field->choices)) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "%s cannot be '%s'", what,
                    quote(word.text).text);
-        const char *near = nearest_word(word.text, field->choices);
-        diag_hint(reader->diag, "did you mean '%s'?", near ? near : field->choices[0]);
+        hint_known(reader, word.text, field->choices);
     }
 }
 
@@ -105,7 +104,10 @@ static void read_robot(struct reader *reader, const struct node *config,
         diag_error(reader->diag, ROOST_ERR_FIT, node_place(node),
                    "node_rank %d of this %s must be within node_ranks of its node group '%s'",
                    (int)rank, type->name, group->label ? group->label : "?");
-        diag_hint(reader->diag, "name a node of the group, or add node %d to its node_ranks",
+        diag_hint(reader->diag,
+                  group->node_ranks.is_all
+                      ? "name a node of the group, or raise num_nodes beyond %d"
+                      : "name a node of the group, or add node %d to its node_ranks",
                   (int)rank);
         return;
     }

@@ -77,7 +77,7 @@ void say_unknown(struct reader *reader, const struct node *key, const char *what
                "Unknown fields '{'%s'}' detected in %s", quote(key->text).text, what);
 }
 
-static void hint_known(struct reader *reader, struct strview text, const char *const *known)
+void hint_known(struct reader *reader, struct strview text, const char *const *known)
 {
     const char *near = nearest_word(text, known);
     if (near) {
@@ -127,9 +127,10 @@ bool read_int(struct reader *reader, const struct node *node, const char *what, 
         *out = (int32_t)value;
         return true;
     }
+    const char *mark = node->kind == NODE_SCALAR ? "'" : "";
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
-               "%s must be a whole number from %d to %d, not '%s'", what, (int)min, (int)max,
-               node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node));
+               "%s must be a whole number from %d to %d, not %s%s%s", what, (int)min, (int)max, mark,
+               node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
     return false;
 }
 
@@ -142,8 +143,9 @@ bool read_bool(struct reader *reader, const struct node *node, const char *what,
             return true;
         }
     }
+    const char *mark = node->kind == NODE_SCALAR ? "'" : "";
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
-               "%s must be true or false, not '%s'", what,
-               node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node));
+               "%s must be true or false, not %s%s%s", what, mark,
+               node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
     return false;
 }

@@ -36,6 +36,9 @@ bool want_keys(struct reader *reader, const struct node *mapping, const char *co
 bool is_known_key(const struct node *key, const char *const *known);
 void say_unknown(struct reader *reader, const struct node *key, const char *what);
 
+/* Adds the cure to what was just said of `text`: the nearest of the known words, or all of them. */
+void hint_known(struct reader *reader, struct strview text, const char *const *known);
+
 /* Scalars. On success *out is set. */
 bool read_word(struct reader *reader, const struct node *node, const char *what, struct word *out);
 bool read_int(struct reader *reader, const struct node *node, const char *what, int32_t min,

@@ -191,7 +191,7 @@ static const struct node *follow_path(struct resolver *resolver, struct node *no
 static const struct node *interpolate(struct resolver *resolver, struct node *node,
                                       struct strview body)
 {
-    struct place at = place_inside(node_place(node), node->text, body);
+    struct place at = place_part(node_place(node), node->text, body);
     body = sv_trim(body);
     size_t colon = sv_find(body, ':', 0);
     if (colon == body.len && find_open(body, 0) == body.len)

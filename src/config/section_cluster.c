@@ -42,16 +42,18 @@ static void read_num_nodes(struct reader *reader, const struct node *cluster)
 {
     const struct node *node = read_key(reader, cluster, "num_nodes");
     if (!node) {
-        if (!node_get(cluster, SV("num_nodes")) || node_is_null(node_get(cluster, SV("num_nodes"))))
+        const struct node *written = node_get(cluster, SV("num_nodes"));
+        if (!written || (written->resolved && node_is_null(written->resolved)))
             say_missing(reader, cluster, "num_nodes", "cluster");
         return;
     }
     int64_t value = 0;
     if (node->kind != NODE_SCALAR ||
         number_parse(node->text, ROOST_RANK_MAX, &value) != NUMBER_OK || value < 1) {
+        const char *mark = node->kind == NODE_SCALAR ? "'" : "";
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
-                   "'num_nodes' must be a positive integer, not '%s'",
-                   node->kind == NODE_SCALAR ? quote(node->text).text : "a list or mapping");
+                   "'num_nodes' must be a positive integer, not %s%s%s", mark,
+                   node->kind == NODE_SCALAR ? quote(node->text).text : "a list or mapping", mark);
         return;
     }
     if (!node->is_plain && node->resolved == node) {
@@ -95,11 +97,10 @@ void section_cluster(struct reader *reader, const struct node *cluster)
     const struct node *groups = read_key(reader, cluster, "node_groups");
     if (groups)
         section_groups(reader, groups);
-    if (!node_get(cluster, SV("component_placement"))) {
+    struct node *written = node_get(cluster, SV("component_placement"));
+    const struct node *placement = written ? read_value(reader, written) : NULL;
+    if (!written || (placement && node_is_null(placement)))
         say_missing(reader, cluster, "component_placement", "cluster");
-        return;
-    }
-    const struct node *placement = read_key(reader, cluster, "component_placement");
-    if (placement)
+    else if (placement)
         section_components(reader, placement);
 }

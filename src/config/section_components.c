@@ -16,7 +16,7 @@ static const struct component *find_component(const struct reader *reader, struc
 static bool add_component(struct reader *reader, const struct node *key, struct strview name,
                           int32_t rule)
 {
-    struct place at = place_inside(node_place(key), key->text, name);
+    struct place at = place_part(node_place(key), key->text, name);
     if (!is_name(name)) {
         if (name.len == 0)
             diag_error(reader->diag, ROOST_ERR_NAME, at, "'%s' has an empty component name",
@@ -85,14 +85,17 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
         for (size_t from = 0; from <= node->text.len;) {
             size_t comma = sv_find(node->text, ',', from);
             struct strview label = sv_trim(sv_sub(node->text, from, comma));
-            struct place at = place_inside(node_place(node), node->text, label);
+            struct place at = place_part(node_place(node), node->text, label);
             is_good = add_label(reader, rule, label, at) && is_good;
             from = comma + 1;
         }
         return is_good;
     }
-    if (!want_sequence(reader, node, "'node_group'"))
+    if (node->kind != NODE_SEQUENCE) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
+                   "'node_group' must be a label or a list of labels, not a mapping");
         return false;
+    }
     if (node->count == 0) {
         diag_error(reader->diag, ROOST_ERR_NAME, node_place(node),
                    "'node_group' must not be empty");

@@ -5,7 +5,8 @@
 
 struct place node_place(const struct node *node)
 {
-    struct place at = {node->source, node->line, node->column, 1};
+    struct place at = {
+        .source = node->source, .line = node->line, .column = node->column, .length = 1};
     if (node->kind == NODE_SCALAR)
         for (size_t i = 1; i < node->text.len && node->text.at[i] != '\n'; i++)
             at.length += ((unsigned char)node->text.at[i] & 0xc0) != 0x80;

@@ -170,11 +170,18 @@ void yaml11_warn_number(const struct node *scalar, struct diag *diag)
 {
     if (!scalar->is_plain)
         return;
+    /* What roost refuses as a number (0x3, 1_0, -1) is an error of its own, and quotes are no cure. */
+    for (size_t i = 0; i < scalar->text.len; i++)
+        if (!strchr("0123456789:+", scalar->text.at[i]))
+            return;
     struct yaml11 reading = yaml11_read(scalar->text);
     int64_t ours, theirs;
     bool is_same = number_parse(scalar->text, INT64_MAX, &ours) == NUMBER_OK &&
                    number_parse(sv_from(reading.as_text), INT64_MAX, &theirs) == NUMBER_OK &&
                    ours == theirs;
-    if (reading.kind == YAML11_INT && reading.as_text[0] && !is_same)
-        warn(scalar, reading, diag);
+    if (reading.kind != YAML11_INT || !reading.as_text[0] || is_same)
+        return;
+    warn(scalar, reading, diag);
+    if (number_parse(scalar->text, INT64_MAX, &ours) == NUMBER_OK) /* 010: quotes are for texts */
+        diag_hint(diag, "write %" PRId64 ", which everyone reads the same", ours);
 }

@@ -5,6 +5,7 @@
  * Invariant: a container's `weight` counts every node a walk through it would meet. */
 #include "config/yaml_load.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -32,7 +33,7 @@ struct loader {
     int32_t line, column; /* of the first byte */
     struct frame frames[TREE_DEPTH_MAX];
     int depth;
-    struct node **scratch; /* children of all open containers */
+    struct node **scratch; /* children of all open containers; never NULL */
     size_t scratch_len, scratch_room;
     struct anchor *anchors;
     size_t anchor_count;
@@ -43,8 +44,10 @@ struct loader {
 static struct place mark_place(const struct loader *loader, yaml_mark_t mark)
 {
     int32_t line = (int32_t)mark.line, column = (int32_t)mark.column;
-    return (struct place){loader->source, loader->line + line,
-                          line == 0 ? loader->column + column : column + 1, 1};
+    return (struct place){.source = loader->source,
+                          .line = loader->line + line,
+                          .column = line == 0 ? loader->column + column : column + 1,
+                          .length = 1};
 }
 
 static struct node *add_node(struct loader *loader, enum node_kind kind, const yaml_event_t *event)
@@ -85,7 +88,7 @@ static bool attach(struct loader *loader, struct node *node, struct place at)
         return false;
     }
     if (loader->scratch_len == loader->scratch_room) {
-        size_t room = loader->scratch_room ? loader->scratch_room * 2 : 64;
+        size_t room = loader->scratch_room * 2;
         struct node **scratch = realloc(loader->scratch, room * sizeof *scratch);
         if (!scratch) {
             diag_nomem(loader->diag);
@@ -94,6 +97,7 @@ static bool attach(struct loader *loader, struct node *node, struct place at)
         loader->scratch = scratch;
         loader->scratch_room = room;
     }
+    assert(loader->scratch);
     loader->scratch[loader->scratch_len++] = node;
     return true;
 }
@@ -193,6 +197,7 @@ static bool on_end(struct loader *loader)
 {
     struct frame *frame = &loader->frames[loader->depth - 1];
     struct node *node = frame->node;
+    assert(loader->scratch);
     struct node **children = loader->scratch + frame->first;
     size_t count = loader->scratch_len - frame->first;
     if (node->kind == NODE_SEQUENCE) {
@@ -317,13 +322,21 @@ static bool read_events(struct loader *loader, struct strview text)
 struct node *yaml_load(struct arena *arena, const struct source *source, struct strview text,
                        int32_t line, int32_t column, struct diag *diag)
 {
+    enum { FIRST_ROOM = 64 };
     struct loader loader = {
         .arena = arena, .source = source, .diag = diag, .line = line, .column = column};
     if (sv_starts(text, "\xef\xbb\xbf"))
         text = sv_sub(text, 3, text.len);
+    loader.scratch = calloc(FIRST_ROOM, sizeof *loader.scratch);
+    loader.scratch_room = FIRST_ROOM;
+    if (!loader.scratch) {
+        diag_nomem(diag);
+        return NULL;
+    }
     bool is_good = check_characters(&loader, text) && read_events(&loader, text);
     if (is_good && !loader.root)
-        diag_error(diag, ROOST_ERR_SYNTAX, (struct place){source, line, column, 1},
+        diag_error(diag, ROOST_ERR_SYNTAX,
+                   (struct place){.source = source, .line = line, .column = column},
                    "there is nothing in it");
     free(loader.scratch);
     free(loader.anchors);

@@ -75,7 +75,7 @@ static void say_idle(const struct roost_plan *plan, const struct roost_config *c
     if (is_known && used < total) {
         list_idle(&list, cluster, all->first_hw_of_member, is_used);
         const char *where = text_string(&list);
-        diag_warn(diag, ROOST_WARN_IDLE, (struct place){&config->source, 0, 0, 0},
+        diag_warn(diag, ROOST_WARN_IDLE, (struct place){.source = &config->source},
                   "%d of %d accelerators are idle (%s)", (int)(total - used), (int)total,
                   where ? where : "...");
     }

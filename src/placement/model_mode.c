@@ -97,5 +97,6 @@ bool model_mode_choose(struct model_parallel *mp)
         return false;
     }
     mp->plan->mode = is_auto ? ROOST_PLAN_AUTO : ROOST_PLAN_DISAGGREGATED;
-    return (!is_auto || check_auto(mp)) & check_inference(mp);
+    bool is_good = !is_auto || check_auto(mp);
+    return check_inference(mp) && is_good;
 }

@@ -118,8 +118,8 @@ static bool place_roles(struct model_parallel *mp, bool *is_placed)
     for (enum role_id id = 0; id < ROLE_COUNT; id++)
         if (has(mp, id))
             is_placed[mp->roles[id].component] = true;
-    bool is_good = check_tensor(mp, ACTOR, mp->model->actor.tensor) &
-                   check_tensor(mp, ROLLOUT, mp->model->rollout_tensor);
+    bool is_good = check_tensor(mp, ACTOR, mp->model->actor.tensor);
+    is_good = check_tensor(mp, ROLLOUT, mp->model->rollout_tensor) && is_good;
     if (!is_good)
         return false;
     struct rank_range whole = {0, (int32_t)mp->cluster->accelerator_count - 1};

@@ -3,6 +3,7 @@
 #include "placement/rank_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool read_processes(struct rank_text *text, struct rank_entry *entry, struct strview side,
                            struct diag *diag)
@@ -20,7 +21,7 @@ static bool read_processes(struct rank_text *text, struct rank_entry *entry, str
         return false;
     }
     entry->has_processes = text->has_processes = true;
-    return rank_range_read(side, place_inside(text->source.at, text->source.text, sv_trim(side)),
+    return rank_range_read(side, place_part(text->source.at, text->source.text, sv_trim(side)),
                            diag, &entry->processes) == ROOST_OK;
 }
 
@@ -43,7 +44,7 @@ static bool read_entry(struct rank_text *text, struct rank_entry *entry, struct 
     }
     entry->is_all = sv_is_nocase(left, "all");
     bool is_good = entry->is_all ||
-                   rank_range_read(left, place_inside(text->source.at, text->source.text, left),
+                   rank_range_read(left, place_part(text->source.at, text->source.text, left),
                                    diag, &entry->resources) == ROOST_OK;
     if (colon < entry->text.len)
         is_good = read_processes(text, entry, right, diag) && is_good;
@@ -72,7 +73,7 @@ bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
             continue;
         struct rank_entry *entry = &out->entries[out->count++];
         entry->text = item;
-        entry->at = place_inside(source.at, text, item);
+        entry->at = place_part(source.at, text, item);
         is_good = read_entry(out, entry, diag) && is_good;
     }
     if (out->count == 0) {
@@ -89,10 +90,13 @@ static bool check_resources(struct rank_entry *entry, const struct rank_bounds *
     if (entry->is_all)
         entry->resources = (struct rank_range){0, bounds->total - 1};
     if (bounds->total >= 0 && entry->resources.last >= bounds->total) {
+        int unit_len = (int)strlen(bounds->unit);
+        if (bounds->total == 1 && unit_len > 0 && bounds->unit[unit_len - 1] == 's')
+            unit_len--; /* 1 accelerator, 1 node */
         diag_error(diag, ROOST_ERR_FIT, entry->at,
-                   "ranks '%s' reach %d, out of range: node group '%s' has %d %s",
+                   "ranks '%s' reach %d, out of range: node group '%s' has %d %.*s",
                    quote(entry->text).text, (int)entry->resources.last, bounds->label,
-                   (int)bounds->total, bounds->unit);
+                   (int)bounds->total, unit_len, bounds->unit);
         if (bounds->total > 1)
             diag_hint(diag, "its ranks are 0-%d", (int)bounds->total - 1);
         else
@@ -182,13 +186,16 @@ static bool check_counts(const struct rank_entry *entry, const struct rank_bound
 bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag)
 {
     int64_t next = 0;
+    bool is_counted = true;
     for (int32_t i = 0; i < text->count; i++) {
         struct rank_entry *entry = &text->entries[i];
         if (!check_resources(entry, bounds, i ? entry - 1 : NULL, diag))
             return false;
         bool is_sized = !entry->is_all || bounds->total >= 0;
         if (!is_sized && !entry->has_processes)
-            return true; /* how many processes this makes only a cluster can tell */
+            is_counted = false; /* how many processes this makes only a cluster can tell */
+        if (!is_counted)
+            continue;
         if (!check_processes(entry, next, diag))
             return false;
         if (is_sized && bounds->is_known && !check_counts(entry, bounds, diag))

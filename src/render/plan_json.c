@@ -3,6 +3,7 @@
  * A plan may have a million rows, so a row is written straight into the buffer from fixed pieces;
  * only its strings are prepared before. Keys and their order are the contract of DESIGN: add, never
  * rename. */
+#include <assert.h>
 #include <string.h>
 
 #include "render/stream.h"
@@ -217,6 +218,7 @@ static void put_row(struct text *out, const struct roost_component *it, int32_t 
         PUT("], \"isolate_accelerator\": false, \"local_hardware_ranks\": [");
     at = put_numbers(at, hardware, held);
     PUT("], \"node_group_label\": ");
+    assert(pieces->labels.bytes); /* a component has at least one label */
     memcpy(at, pieces->labels.bytes + pieces->first_label[group], label_len);
     at += label_len;
     *at++ = '}';
