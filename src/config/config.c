@@ -79,7 +79,12 @@ static void read_sections(struct roost_config *config, const struct roost_config
     } else if (!written || (written->resolved && node_is_null(written->resolved))) {
         diag_error(diag, ROOST_ERR_SCHEMA, node_place(config->root),
                    "Missing fields '['cluster']' detected in the config");
-        if (node_get(config->root, SV("defaults")) && !options->follow_defaults)
+        if (node_get(config->root, SV("component_placement")))
+            diag_hint(
+                diag,
+                "'component_placement' stands at the top level: indent it, and what goes with "
+                "it, below 'cluster:'");
+        else if (node_get(config->root, SV("defaults")) && !options->follow_defaults)
             diag_hint(diag, "it may be in a file that 'defaults' names: pass --hydra");
         else
             diag_hint(diag, "add 'cluster:' with num_nodes and component_placement");

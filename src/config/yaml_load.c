@@ -81,6 +81,7 @@ static bool attach(struct loader *loader, struct node *node, struct place at)
         return true;
     }
     struct node *parent = loader->frames[loader->depth - 1].node;
+    assert(parent);
     parent->weight += node->weight;
     if (parent->weight > TREE_NODES_MAX) {
         diag_error(loader->diag, ROOST_ERR_LIMIT, at,

@@ -64,7 +64,8 @@ static bool read_part(struct roost_cluster *cluster, struct strview text, struct
     }
     if (nodes == 0)
         return refuse(text, at, diag, "it has no nodes");
-    if (word.len && (!is_name(word) || digits == rest.len))
+    bool is_apart = digits == rest.len || rest.at[digits] == ' ';
+    if (word.len && (!is_name(word) || !is_apart))
         return refuse(text, at, diag, "a vendor or model is one word");
     out->nodes = (int32_t)nodes;
     out->accelerators = (int32_t)accelerators;
@@ -82,7 +83,7 @@ bool topology_from_spec(struct roost_cluster *cluster, struct strview text, stru
             struct strview piece = sv_trim(sv_sub(text, from, comma));
             struct part part;
             from = comma + 1;
-            if (!read_part(cluster, piece, place_inside(at, text, piece), diag, &part))
+            if (!read_part(cluster, piece, place_part(at, text, piece), diag, &part))
                 return false;
             total += pass == 0 ? part.nodes : 0;
             for (int32_t n = 0; pass == 1 && n < part.nodes; n++, filled++)
