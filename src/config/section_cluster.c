@@ -56,7 +56,7 @@ static void read_num_nodes(struct reader *reader, const struct node *cluster)
                    node->kind == NODE_SCALAR ? quote(node->text).text : "a list or mapping", mark);
         return;
     }
-    if (!node->is_plain && node->resolved == node) {
+    if (node->is_quoted) {
         diag_warn(reader->diag, ROOST_WARN_REFERENCE_REFUSES, node_place(node),
                   "num_nodes is in quotes; RLinf takes only a bare number");
         diag_hint(reader->diag, "write num_nodes: %d", (int)value);

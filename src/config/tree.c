@@ -5,10 +5,12 @@
 
 struct place node_place(const struct node *node)
 {
+    enum { UNDERLINED_MAX = 1024 }; /* a longer line is not shown at all */
     struct place at = {
         .source = node->source, .line = node->line, .column = node->column, .length = 1};
     if (node->kind == NODE_SCALAR)
-        for (size_t i = 1; i < node->text.len && node->text.at[i] != '\n'; i++)
+        for (size_t i = 1;
+             i < node->text.len && node->text.at[i] != '\n' && at.length < UNDERLINED_MAX; i++)
             at.length += ((unsigned char)node->text.at[i] & 0xc0) != 0x80;
     return at;
 }

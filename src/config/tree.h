@@ -23,6 +23,7 @@ struct pair;
 
 struct node {
     enum node_kind kind;
+    bool is_quoted;           /* a scalar written in quotes */
     bool is_plain;            /* a scalar written without quotes: other readers may type it */
     enum resolve_state state; /* see resolve.h */
     int32_t line, column;     /* of its first character, from 1 */

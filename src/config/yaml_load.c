@@ -152,6 +152,8 @@ static bool on_scalar(struct loader *loader, const yaml_event_t *event)
     }
     node->text = (struct strview){copy, text.len};
     node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    node->is_quoted = event->data.scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ||
+                      event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE;
     return remember_anchor(loader, event->data.scalar.anchor, node) &&
            attach(loader, node, node_place(node));
 }
@@ -244,7 +246,8 @@ static bool on_event(struct loader *loader, const yaml_event_t *event, bool *is_
     }
 }
 
-static void say_parser_error(struct loader *loader, const yaml_parser_t *parser)
+static void say_parser_error(struct loader *loader, const yaml_parser_t *parser,
+                             struct strview text)
 {
     if (parser->error == YAML_MEMORY_ERROR) {
         diag_nomem(loader->diag);
@@ -252,6 +255,10 @@ static void say_parser_error(struct loader *loader, const yaml_parser_t *parser)
     }
     const char *problem = parser->problem ? parser->problem : "cannot be read as YAML";
     struct place at = mark_place(loader, parser->problem_mark);
+    struct place end =
+        source_place(loader->source, (size_t)(text.at + text.len - loader->source->text.at), 1);
+    if (at.line > end.line) /* behind a text without a last line end libyaml starts one more line */
+        at = end;
     if (parser->context)
         diag_error(loader->diag, ROOST_ERR_SYNTAX, at, "%s, %s", problem, parser->context);
     else
@@ -309,7 +316,7 @@ static bool read_events(struct loader *loader, struct strview text)
     while (!is_done && is_good) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {
-            say_parser_error(loader, &parser);
+            say_parser_error(loader, &parser, text);
             is_good = false;
             break;
         }
