@@ -47,6 +47,10 @@ static int refuse_option(const struct command *command, const char *word)
         name = sv_sub(name, 1, name.len);
     name.len = sv_find(name, '=', 0);
     const char *near = nearest_word(name, names);
+    for (size_t i = 0; name.len > 1 && names[i];
+         i++) /* a beginning is what was meant most likely */
+        if (strncmp(names[i], name.at, name.len) == 0)
+            near = names[i];
     if (near)
         return output_usage("'%s' is not an option of 'roost %s'; did you mean '--%s'?",
                             quote(sv_from(word)).text, command->name, near);
