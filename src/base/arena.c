@@ -33,7 +33,8 @@ static struct arena_chunk *add_chunk(struct arena *arena, size_t size, bool is_s
 
 static void *take(struct arena_chunk *chunk, size_t bytes, size_t align)
 {
-    size_t start = (chunk->used + align - 1) & ~(align - 1);
+    uintptr_t base = (uintptr_t)chunk; /* aligned as malloc does it, which may be less than asked */
+    size_t start = ((base + chunk->used + align - 1) & ~(align - 1)) - base;
     if (start > chunk->size || bytes > chunk->size - start)
         return NULL;
     chunk->used = start + bytes;

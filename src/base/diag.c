@@ -30,6 +30,7 @@ static void mend_cut(char *text, int wanted, size_t size)
 static void fill_error(struct roost_error *err, enum roost_code code, struct place at,
                        const char *message)
 {
+    at = place_settle(at);
     err->code = code;
     err->line = at.line;
     err->column = at.column;
@@ -43,6 +44,10 @@ static void add_to_report(struct diag *diag, enum roost_code code, enum roost_wa
                           struct place at, const char *message)
 {
     char line[LINE_MAX_SHOWN];
+    /* Finding a place costs a walk through the source: not for what is only counted. */
+    bool is_kept = diag->report->count < REPORT_KEPT;
+    if (is_kept)
+        at = place_settle(at);
     struct roost_diagnostic entry = {
         .code = code,
         .warning = warning,
@@ -53,7 +58,7 @@ static void add_to_report(struct diag *diag, enum roost_code code, enum roost_wa
         .message = message,
         .hint = "",
     };
-    if (at.source && at.line > 0 && at.source->text.len > 0) {
+    if (is_kept && at.source && at.line > 0 && at.source->text.len > 0) {
         struct strview text = source_line(at.source, at.line);
         if (text.len < sizeof line) {
             snprintf(line, sizeof line, "%.*s", (int)text.len, text.at);
@@ -100,8 +105,16 @@ void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, c
     add_to_report(diag, ROOST_OK, warning, at, message);
 }
 
+bool diag_wants_hint(const struct diag *diag)
+{
+    return (diag->err && diag->is_hint_wanted && diag->errors == 1) ||
+           (diag->report && diag->report->newest < diag->report->count);
+}
+
 void diag_hint(struct diag *diag, const char *format, ...)
 {
+    if (!diag_wants_hint(diag))
+        return;
     char hint[ROOST_ERROR_HINT_MAX];
     va_list args;
     va_start(args, format);

@@ -29,6 +29,9 @@ enum roost_code diag_error(struct diag *diag, enum roost_code code, struct place
 /* Adds the cure to what was said last. */
 void diag_hint(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether what was said last is kept, so that a cure which takes some finding is worth it. */
+bool diag_wants_hint(const struct diag *diag);
+
 /* Says something worth knowing that fails nothing. */
 void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, const char *format,
                ...) __attribute__((format(printf, 4, 5)));

@@ -14,7 +14,7 @@ static bool say_errno(struct diag *diag, const char *path, const char *step)
 {
     int error = errno;
     struct source source = {.name = path};
-    diag_error(diag, ROOST_ERR_IO, (struct place){&source, 0, 0, 0}, "cannot %s '%s': %s", step,
+    diag_error(diag, ROOST_ERR_IO, (struct place){.source = &source}, "cannot %s '%s': %s", step,
                quote(sv_from(path)).text,
                strerrordesc_np(error) ? strerrordesc_np(error) : "error");
     return false;
@@ -45,7 +45,7 @@ static bool read_all(int fd, const char *path, size_t limit, struct diag *diag, 
         *out_len += (size_t)got;
         if (*out_len > limit) {
             struct source source = {.name = path};
-            diag_error(diag, ROOST_ERR_LIMIT, (struct place){&source, 0, 0, 0},
+            diag_error(diag, ROOST_ERR_LIMIT, (struct place){.source = &source},
                        "'%s' is larger than %zu bytes", quote(sv_from(path)).text, limit);
             return false;
         }

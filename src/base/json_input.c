@@ -39,7 +39,7 @@ static bool fetch(struct json_reader *reader, struct diag *diag)
                           : ask(reader, &beyond, 1);
     if (got < 0)
         return json_fail(reader,
-                         diag_error(diag, ROOST_ERR_IO, (struct place){&reader->source, 0, 0, 0},
+                         diag_error(diag, ROOST_ERR_IO, (struct place){.source = &reader->source},
                                     "cannot read: %s", strerror(errno)));
     if (got > 0 && !allowed)
         return json_fail(reader, diag_error(diag, ROOST_ERR_LIMIT, json_place(reader),

@@ -29,8 +29,10 @@ static size_t hash_of(const struct json_reader *reader, struct strview key)
 static bool is_same(const struct json_reader *reader, size_t index, struct strview key)
 {
     const struct json_key *old = &reader->keys[index];
-    return old->len == key.len &&
-           sv_equal((struct strview){reader->key_bytes.bytes + old->start, old->len}, key);
+    if (old->len != key.len || key.len == 0)
+        return old->len ==
+               key.len; /* before the first byte of a key there are no bytes to point at */
+    return sv_equal((struct strview){reader->key_bytes.bytes + old->start, old->len}, key);
 }
 
 /* The slot of the key, or the free one where it belongs. */

@@ -19,7 +19,9 @@ enum roost_code rank_range_read(struct strview item, struct place at, struct dia
                         : low;
     if (low == NUMBER_MALFORMED || high == NUMBER_MALFORMED) {
         diag_error(diag, ROOST_ERR_RANK, at, "Invalid rank format '%s'", quote(text).text);
-        diag_hint(diag, "write a rank or a range of ranks: 3 or 0-3");
+        diag_hint(diag, sv_is_nocase(text, "all")
+                            ? "'all' stands alone: no blanks, commas or ranks beside it"
+                            : "write a rank or a range of ranks: 3 or 0-3");
         return ROOST_ERR_RANK;
     }
     if (low == NUMBER_TOO_LARGE || high == NUMBER_TOO_LARGE)
@@ -43,8 +45,7 @@ static int by_first(const void *a, const void *b)
     return (left->first > right->first) - (left->first < right->first);
 }
 
-/* Sorts and joins ranges that touch or overlap. */
-static void normalize(struct rankset *set)
+void rankset_settle(struct rankset *set)
 {
     if (set->count == 0)
         return;
@@ -60,8 +61,26 @@ static void normalize(struct rankset *set)
     set->count = kept + 1;
 }
 
-enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct strview text,
-                             struct place at, struct diag *diag)
+/* Room for `more` ranges; false without memory. */
+static bool reserve(struct rankset *set, struct arena *arena, size_t more)
+{
+    size_t needed = (size_t)set->count + more;
+    if (needed <= (size_t)set->room)
+        return true;
+    size_t room = needed > 2 * (size_t)set->room ? needed : 2 * (size_t)set->room;
+    struct rank_range *ranges =
+        room <= INT32_MAX ? arena_array(arena, struct rank_range, room) : NULL;
+    if (!ranges)
+        return false;
+    if (set->count)
+        memcpy(ranges, set->ranges, (size_t)set->count * sizeof *ranges);
+    set->ranges = ranges;
+    set->room = (int32_t)room;
+    return true;
+}
+
+enum roost_code rankset_add(struct rankset *set, struct arena *arena, struct strview text,
+                            struct place at, struct diag *diag)
 {
     if (sv_is_nocase(text, "all")) {
         set->is_all = true;
@@ -71,13 +90,9 @@ enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct st
     for (size_t comma = sv_find(text, ',', 0); comma < text.len;
          comma = sv_find(text, ',', comma + 1))
         items++;
-    struct rank_range *ranges = arena_array(arena, struct rank_range, (size_t)set->count + items);
-    if (!ranges)
+    if (!reserve(set, arena, items))
         return diag_nomem(diag);
-    if (set->count)
-        memcpy(ranges, set->ranges, (size_t)set->count * sizeof *ranges);
     enum roost_code result = ROOST_OK;
-    int32_t count = set->count;
     for (size_t from = 0; from <= text.len;) {
         size_t comma = sv_find(text, ',', from);
         struct strview item = sv_trim(sv_sub(text, from, comma));
@@ -85,16 +100,21 @@ enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct st
         if (item.len == 0)
             continue;
         enum roost_code code =
-            rank_range_read(item, place_inside(at, text, item), diag, &ranges[count]);
+            rank_range_read(item, place_part(at, text, item), diag, &set->ranges[set->count]);
         if (code == ROOST_OK)
-            count++;
+            set->count++;
         else if (result == ROOST_OK)
             result = code;
     }
-    set->ranges = ranges;
-    set->count = count;
-    normalize(set);
     return result;
+}
+
+enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct strview text,
+                             struct place at, struct diag *diag)
+{
+    enum roost_code code = rankset_add(set, arena, text, at, diag);
+    rankset_settle(set);
+    return code;
 }
 
 bool rankset_has(const struct rankset *set, int32_t rank)

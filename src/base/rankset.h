@@ -24,7 +24,8 @@ static inline int64_t range_size(struct rank_range range)
 struct rankset {
     struct rank_range *ranges; /* rising, apart by at least one rank */
     int32_t count;             /* ranges */
-    bool is_all;               /* "all": whatever there is; then there are no ranges */
+    int32_t room;
+    bool is_all; /* "all": whatever there is; then there are no ranges */
 };
 
 /* Reads "a" or "a-b", blanks allowed around both numbers. Says what is wrong at `at`. */
@@ -35,6 +36,12 @@ enum roost_code rank_range_read(struct strview item, struct place at, struct dia
  * set. Blank items are skipped. `at` is the place of the whole text. */
 enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct strview text,
                              struct place at, struct diag *diag);
+
+/* The two halves of rankset_read, for who reads many texts into one set: rankset_add leaves ranges as
+ * they come, and the set is not one before rankset_settle has sorted and joined them. */
+enum roost_code rankset_add(struct rankset *set, struct arena *arena, struct strview text,
+                            struct place at, struct diag *diag);
+void rankset_settle(struct rankset *set);
 
 bool rankset_has(const struct rankset *set, int32_t rank);
 

@@ -9,6 +9,8 @@
 /* Length of the line break at `at`, 0 when there is none. */
 static size_t break_length(const char *at, const char *end)
 {
+    if ((unsigned char)*at > '\r' && (unsigned char)*at < 0xc2)
+        return 0; /* nearly all bytes */
     size_t left = (size_t)(end - at);
     if (*at == '\n')
         return 1;
@@ -39,12 +41,10 @@ struct strview source_line(const struct source *source, int32_t line)
     return current == line ? (struct strview){start, (size_t)(at - start)} : SV("");
 }
 
-struct place source_place(const struct source *source, size_t offset, int32_t length)
+struct place place_behind(struct place place, struct strview text)
 {
-    const char *at = source->text.at, *end = at + source->text.len;
-    const char *stop = offset < source->text.len ? at + offset : end;
-    struct place place = {source, 1, 1, length};
-    while (at < stop) {
+    const char *at = text.at, *end = at + text.len;
+    while (at < end) {
         size_t len = break_length(at, end);
         if (len) {
             place.line++;
@@ -57,6 +57,12 @@ struct place source_place(const struct source *source, size_t offset, int32_t le
         place.column++;
     }
     return place;
+}
+
+struct place source_place(const struct source *source, size_t offset, int32_t length)
+{
+    struct place start = {.source = source, .line = 1, .column = 1, .length = length};
+    return place_behind(start, sv_sub(source->text, 0, offset));
 }
 
 static int32_t count_characters(struct strview text)
@@ -86,4 +92,24 @@ struct place place_inside(struct place at, struct strview value, struct strview 
     at.column = 1 + count_characters(sv_sub(line, 0, byte + offset));
     at.length = count_characters(part);
     return at;
+}
+
+struct place place_part(struct place at, struct strview value, struct strview part)
+{
+    if (part.at < value.at || part.at + part.len > value.at + value.len || value.len > INT32_MAX)
+        return at;
+    at.value = value;
+    at.part_from = (int32_t)(part.at - value.at);
+    at.part_len = (int32_t)part.len;
+    return at;
+}
+
+struct place place_settle(struct place at)
+{
+    struct strview value = at.value;
+    if (value.len == 0)
+        return at;
+    size_t from = (size_t)at.part_from;
+    at.value = SV("");
+    return place_inside(at, value, sv_sub(value, from, from + (size_t)at.part_len));
 }

@@ -18,7 +18,9 @@ struct place {
     const struct source *source;
     int32_t line;
     int32_t column;
-    int32_t length; /* characters to underline; 0 counts as 1 */
+    int32_t length;              /* characters to underline; 0 counts as 1 */
+    int32_t part_from, part_len; /* the piece of `value` that is meant: see place_part */
+    struct strview value;        /* empty = the place is exact */
 };
 
 #define NOWHERE ((struct place){0})
@@ -29,8 +31,16 @@ struct strview source_line(const struct source *source, int32_t line);
 /* The place of the byte `offset` of the source. */
 struct place source_place(const struct source *source, size_t offset, int32_t length);
 
+/* The place behind `text`, which starts at `at`. */
+struct place place_behind(struct place at, struct strview text);
+
 /* The place of `part`, a piece of the scalar `value` that starts at `at`. It is exact when the file
  * has the scalar's bytes as they are (plain, or quoted without escapes); otherwise it is `at`. */
 struct place place_inside(struct place at, struct strview value, struct strview part);
+
+/* The same, found only when it is needed: nearly all pieces are good and nobody asks where they are.
+ * Line and column stay those of `at` until place_settle; `value` is borrowed as long. */
+struct place place_part(struct place at, struct strview value, struct strview part);
+struct place place_settle(struct place at);
 
 #endif

@@ -11,9 +11,8 @@ struct strview {
     size_t len;
 };
 
-/* A view of a string literal, and the two arguments of "%.*s". */
+/* A view of a string literal. */
 #define SV(literal) ((struct strview){(literal), sizeof(literal) - 1})
-#define STR(view) (int)((view).len > 400 ? 400 : (view).len), (view).at
 
 struct strview sv_from(const char *text); /* NULL gives an empty view */
 bool sv_equal(struct strview a, struct strview b);

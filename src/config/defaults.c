@@ -1,9 +1,10 @@
 /* defaults.c - a small part of Hydra: entries that name files in the config's own folder.
  *
  * Words: an entry is `name`, `group/name` or `group: name`, with `@package` saying where its content
- * goes (default: the group, with dots); `_self_` is the file the list stands in, last when it is not
- * named. Entries of a file in a group are relative to that group. `override`, interpolated and
- * missing entries are not composed, and that is said. */
+ * goes (default: the group, with dots), below the package of the file that names it; `_self_` is the
+ * file the list stands in, last when it is not named. Groups are relative to that of the file, unless
+ * they start with "/". `override`, interpolated and missing entries are not composed, and that is
+ * said. */
 #include "config/defaults.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ struct composer {
 /* One entry of a defaults list, taken apart. */
 struct entry {
     struct place at;
-    struct strview group; /* without a slash at its ends; may be empty */
+    struct strview group; /* as written, without a slash at its ends; may be empty */
+    bool is_absolute;     /* the group starts at the folder, not at the file's own group */
     struct strview name;
     struct strview package; /* what stood behind "@"; at == NULL when nothing did */
     bool is_self;
@@ -34,7 +36,8 @@ struct entry {
     const char *refusal; /* why it is not composed, or NULL */
 };
 
-static struct node *compose(struct composer *composer, struct node *root, struct strview group);
+static struct node *compose(struct composer *composer, struct node *root, struct strview group,
+                            struct strview package);
 
 static bool is_inside(struct strview path)
 {
@@ -49,8 +52,7 @@ static bool is_inside(struct strview path)
 }
 
 /* Splits "group/name" or "group" + "name" and "@package". */
-static struct entry take_apart(struct strview key, struct strview value, struct place at,
-                               struct strview here)
+static struct entry take_apart(struct strview key, struct strview value, struct place at)
 {
     struct entry entry = {.at = at};
     static const char *const prefixes[] = {"override ", "optional "};
@@ -63,8 +65,8 @@ static struct entry take_apart(struct strview key, struct strview value, struct 
     if (sign < key.len)
         entry.package = sv_sub(key, sign + 1, key.len);
     key = sv_sub(key, 0, sign);
-    bool is_absolute = sv_starts(key, "/");
-    if (is_absolute)
+    entry.is_absolute = sv_starts(key, "/");
+    if (entry.is_absolute)
         key = sv_sub(key, 1, key.len);
     if (value.at) {
         entry.group = key;
@@ -82,31 +84,31 @@ static struct entry take_apart(struct strview key, struct strview value, struct 
     if (!entry.refusal && !entry.is_self &&
         (!is_inside(entry.name) || (entry.group.len && !is_inside(entry.group))))
         entry.refusal = "it does not name a file below the config's folder";
-    if (!is_absolute && entry.group.len == 0 && here.len)
-        entry.group = here;
     return entry;
 }
 
-static struct entry read_entry(const struct node *item, struct strview here)
+static struct entry read_entry(const struct node *item)
 {
     if (item->kind == NODE_SCALAR)
-        return take_apart(item->text, (struct strview){0}, node_place(item), here);
+        return take_apart(item->text, (struct strview){0}, node_place(item));
     if (item->kind == NODE_MAPPING && item->count == 1 &&
         item->pairs[0].value->kind == NODE_SCALAR) {
         const struct pair *pair = &item->pairs[0];
-        return take_apart(pair->key->text, pair->value->text, node_place(pair->key), here);
+        return take_apart(pair->key->text, pair->value->text, node_place(pair->key));
     }
     return (struct entry){.at = node_place(item), .refusal = "it is not one name"};
 }
 
-/* A "# @package x" line among the comments at the top of a file. */
+/* A "# @package x" line at the top of a file; another comment before it hides it, as in Hydra. */
 static struct strview header_package(struct strview text)
 {
-    while (text.len && text.at[0] == '#') {
+    for (text = sv_trim(text); text.len && text.at[0] == '#'; text = sv_trim(text)) {
         size_t end = sv_find(text, '\n', 0);
         struct strview line = sv_trim(sv_sub(text, 1, end));
         if (sv_starts(line, "@package"))
             return sv_trim(sv_sub(line, strlen("@package"), line.len));
+        if (!sv_starts(line, "@"))
+            break;
         text = sv_sub(text, end + 1, text.len);
     }
     return (struct strview){0};
@@ -133,8 +135,45 @@ static struct node *wrap(struct composer *composer, struct node *content, struct
     return content;
 }
 
-static struct node *load_file(struct composer *composer, const struct entry *entry,
-                              const char *path, struct strview *out_header)
+/* `inner` below `outer`, either of which may be empty; .at == NULL without memory. */
+static struct strview join(struct composer *composer, struct strview outer, char sign,
+                           struct strview inner)
+{
+    struct text text = TEXT_INIT;
+    text_put(&text, outer);
+    if (outer.len && inner.len)
+        text_char(&text, sign);
+    text_put(&text, inner);
+    const char *string = text_string(&text);
+    char *copy = string ? arena_copy(composer->arena, sv_from(string)) : NULL;
+    text_release(&text);
+    if (!copy) {
+        diag_nomem(composer->diag);
+        return (struct strview){0};
+    }
+    for (char *c = copy; sign == '.' && *c; c++)
+        *c = *c == '/' ? '.' : *c;
+    return sv_from(copy);
+}
+
+/* Where the content of an entry goes: below the package of the file that names it, unless the entry's
+ * own file says a place of its own. */
+static struct strview package_of(struct composer *composer, const struct entry *entry,
+                                 struct strview text, struct strview outer)
+{
+    struct strview header = header_package(text);
+    struct strview own = entry->package.at ? entry->package : header.at ? header : entry->group;
+    if (sv_is(own, "_global_"))
+        return SV("");
+    if (sv_is(own, "_group_"))
+        own = entry->group;
+    else if (!entry->package.at && header.at)
+        outer = SV("");
+    return join(composer, outer, '.', own);
+}
+
+/* The mapping of a file beside the config; NULL after saying why not. */
+static struct node *load_file(struct composer *composer, const char *path, struct strview *out_text)
 {
     struct source *source = arena_zeroed(composer->arena, struct source, 1);
     if (!source) {
@@ -144,23 +183,24 @@ static struct node *load_file(struct composer *composer, const struct entry *ent
     source->name = path;
     if (!file_read(composer->arena, path, FILE_BYTES_MAX, composer->diag, &source->text))
         return NULL;
-    *out_header = header_package(source->text);
+    *out_text = source->text;
     struct node *root = yaml_load(composer->arena, source, source->text, 1, 1, composer->diag);
     if (root && root->kind != NODE_MAPPING) {
         diag_error(composer->diag, ROOST_ERR_SCHEMA, node_place(root), "'%s' is not a mapping",
                    path);
         return NULL;
     }
-    return root ? compose(composer, root, entry->group) : NULL;
+    return root;
 }
 
-/* What an entry contributes; NULL with nothing said when it is not composed. */
-static struct node *load_entry(struct composer *composer, const struct entry *entry)
+/* The path of an entry's file in `group`; NULL without memory. */
+static const char *path_of(struct composer *composer, const struct entry *entry,
+                           struct strview group)
 {
     struct text name = TEXT_INIT;
     text_put(&name, composer->folder);
-    text_put(&name, entry->group);
-    text_puts(&name, entry->group.len ? "/" : "");
+    text_put(&name, group);
+    text_puts(&name, group.len ? "/" : "");
     text_put(&name, entry->name);
     if (!(entry->name.len > 5 &&
           sv_is(sv_sub(entry->name, entry->name.len - 5, entry->name.len), ".yaml")))
@@ -168,10 +208,21 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
     const char *path = text_string(&name);
     path = path ? arena_copy(composer->arena, sv_from(path)) : NULL;
     text_release(&name);
-    if (!path) {
+    if (!path)
         diag_nomem(composer->diag);
+    return path;
+}
+
+/* What an entry of a file in `here` contributes to the whole; NULL with nothing said when it is not
+ * composed. */
+static struct node *load_entry(struct composer *composer, const struct entry *entry,
+                               struct strview here, struct strview outer)
+{
+    struct strview group =
+        entry->is_absolute ? entry->group : join(composer, here, '/', entry->group);
+    const char *path = group.at ? path_of(composer, entry, group) : NULL;
+    if (!path)
         return NULL;
-    }
     if (access(path, R_OK) != 0) {
         if (!entry->is_optional)
             diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at,
@@ -183,25 +234,38 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
                    FILES_MAX);
         return NULL;
     }
-    struct strview header = {0};
-    struct node *content = load_file(composer, entry, path, &header);
-    if (!content)
-        return NULL;
-    struct strview package = entry->package.at ? entry->package : header.at ? header : entry->group;
-    if (sv_is(package, "_global_"))
-        package = SV("");
-    else if (sv_is(package, "_group_"))
-        package = entry->group;
-    diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at, "composed '%s' from '%s'%s%s",
-              quote(entry->name).text, path, package.len ? " under " : "", quote(package).text);
-    return wrap(composer, content, package);
+    struct strview text;
+    struct node *root = load_file(composer, path, &text);
+    struct strview package = root ? package_of(composer, entry, text, outer) : (struct strview){0};
+    struct node *content = package.at ? compose(composer, root, group, package) : NULL;
+    if (content)
+        diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at, "composed '%s' from '%s'%s%s",
+                  quote(entry->name).text, path, package.len ? " under " : "", quote(package).text);
+    return content;
 }
 
-static struct node *compose(struct composer *composer, struct node *root, struct strview group)
+/* The file's own content in its place: what `defaults` said is done, and not part of it. */
+static struct node *place_self(struct composer *composer, struct node *root, struct strview package)
+{
+    struct node *copy = node_copy_mapping(composer->arena, root, 0);
+    if (!copy) {
+        diag_nomem(composer->diag);
+        return NULL;
+    }
+    copy->count = 0;
+    for (int32_t i = 0; i < root->count; i++)
+        if (!sv_is(root->pairs[i].key->text, "defaults"))
+            copy->pairs[copy->count++] = root->pairs[i];
+    return wrap(composer, copy, package);
+}
+
+/* The file `root` of `group` with all that its defaults name, put together below `package`. */
+static struct node *compose(struct composer *composer, struct node *root, struct strview group,
+                            struct strview package)
 {
     struct node *defaults = node_get(root, SV("defaults"));
     if (!defaults || defaults->kind != NODE_SEQUENCE)
-        return root;
+        return wrap(composer, root, package);
     if (composer->depth == NESTED_MAX) {
         diag_error(composer->diag, ROOST_ERR_LIMIT, node_place(defaults),
                    "defaults are nested more than %d deep, or name each other", NESTED_MAX);
@@ -214,7 +278,7 @@ static struct node *compose(struct composer *composer, struct node *root, struct
     for (int32_t i = 0; i <= defaults->count; i++) {
         struct entry entry = {.is_self = true};
         if (i < defaults->count)
-            entry = read_entry(defaults->items[i], group);
+            entry = read_entry(defaults->items[i]);
         else if (has_self)
             break;
         if (entry.refusal) {
@@ -223,7 +287,8 @@ static struct node *compose(struct composer *composer, struct node *root, struct
             continue;
         }
         has_self |= entry.is_self;
-        struct node *part = entry.is_self ? root : load_entry(composer, &entry);
+        struct node *part = entry.is_self ? place_self(composer, root, package)
+                                          : load_entry(composer, &entry, group, package);
         if (!part)
             continue;
         all = all ? node_merge(composer->arena, all, part) : part;
@@ -243,5 +308,5 @@ struct node *defaults_compose(struct arena *arena, const char *path, struct node
     while (folder.len && folder.at[folder.len - 1] != '/')
         folder.len--;
     struct composer composer = {.arena = arena, .diag = diag, .folder = folder};
-    return compose(&composer, root, SV(""));
+    return compose(&composer, root, SV(""), SV(""));
 }

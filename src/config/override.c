@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "config/yaml_load.h"
 
+enum { OVERRIDES_MAX = 1024 };
+
 struct override {
     struct arena *arena;
     struct diag *diag;
@@ -99,13 +101,13 @@ static struct node *set(struct override *override, struct node *in, struct strvi
     return NULL;
 }
 
-static struct node *apply(struct arena *arena, struct node *root, const struct source *source,
+/* Applies the override `text`, which starts at `start`. */
+static struct node *apply(struct arena *arena, struct node *root, struct place start,
                           struct strview text, struct diag *diag)
 {
     size_t equals = sv_find(text, '=', 0);
-    struct override override = {arena, diag, {0}, NULL};
-    override.at =
-        source_place(source, (size_t)(text.at - source->text.at), (int32_t)(equals ? equals : 1));
+    struct override override = {arena, diag, start, NULL};
+    override.at.length = (int32_t)(equals ? equals : 1);
     if (equals == text.len || equals == 0 || text.at[0] == '+' || text.at[0] == '~') {
         bool is_prefix = text.len > 0 && (text.at[0] == '+' || text.at[0] == '~');
         diag_error(diag, ROOST_ERR_USAGE, override.at, "'%s' is not an override", quote(text).text);
@@ -114,14 +116,14 @@ static struct node *apply(struct arena *arena, struct node *root, const struct s
         return root;
     }
     struct strview value = sv_sub(text, equals + 1, text.len);
-    struct place at = source_place(source, (size_t)(value.at - source->text.at), 1);
+    struct place at = place_behind(start, sv_sub(text, 0, equals + 1));
     if (sv_trim(value).len == 0) {
-        struct node like = {.source = source, .line = at.line, .column = at.column};
+        struct node like = {.source = at.source, .line = at.line, .column = at.column};
         override.value = node_new_scalar(arena, &like, SV(""));
         if (!override.value)
             diag_nomem(diag);
     } else {
-        override.value = yaml_load(arena, source, value, at.line, at.column, diag);
+        override.value = yaml_load(arena, at.source, value, at.line, at.column, diag);
     }
     struct node *changed = override.value ? set(&override, root, sv_sub(text, 0, equals), 0) : NULL;
     return changed ? changed : root;
@@ -131,6 +133,10 @@ struct node *override_apply(struct arena *arena, struct node *root, const char *
                             size_t count, struct diag *diag)
 {
     struct text all = TEXT_INIT;
+    if (count > OVERRIDES_MAX) {
+        diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d overrides", OVERRIDES_MAX);
+        return NULL;
+    }
     for (size_t i = 0; i < count; i++) {
         text_puts(&all, overrides[i]);
         text_char(&all, '\n');
@@ -146,9 +152,11 @@ struct node *override_apply(struct arena *arena, struct node *root, const char *
     }
     *source = (struct source){"command line", {copy, len}};
     size_t from = 0;
+    struct place at = {.source = source, .line = 1, .column = 1};
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(overrides[i]);
-        root = apply(arena, root, source, sv_sub(source->text, from, from + length), diag);
+        root = apply(arena, root, at, sv_sub(source->text, from, from + length), diag);
+        at = place_behind(at, sv_sub(source->text, from, from + length + 1));
         from += length + 1;
     }
     return root;

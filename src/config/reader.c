@@ -19,9 +19,27 @@ const char *read_copy(struct reader *reader, struct strview text)
     return read_memory(reader, arena_copy(reader->arena, text));
 }
 
+/* A file without aliases and interpolations cannot cost this much: its limits are lower. */
+static bool pay(struct reader *reader, const struct node *value)
+{
+    enum { COST_MAX = 1000 * 1000 };
+    reader->cost += 1 + (value->kind == NODE_SCALAR ? value->text.len / 2 : (size_t)value->count);
+    if (reader->cost <= COST_MAX)
+        return true;
+    diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(value),
+               "aliases and interpolations make this file stand for too much");
+    diag_hint(reader->diag, "repeat less: what is used many times is read many times");
+    reader->resolver.is_exhausted = true;
+    return false;
+}
+
 const struct node *read_value(struct reader *reader, struct node *node)
 {
+    if (reader->resolver.is_exhausted)
+        return NULL;
     const struct node *value = resolve(&reader->resolver, node);
+    if (value && !pay(reader, value))
+        return NULL;
     if (value && value->kind == NODE_SCALAR && sv_is(value->text, "???")) {
         diag_error(reader->diag, ROOST_ERR_REFERENCE, node_place(value),
                    "this value is still to be set: it is marked as missing");
@@ -129,8 +147,8 @@ bool read_int(struct reader *reader, const struct node *node, const char *what, 
     }
     const char *mark = node->kind == NODE_SCALAR ? "'" : "";
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
-               "%s must be a whole number from %d to %d, not %s%s%s", what, (int)min, (int)max, mark,
-               node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
+               "%s must be a whole number from %d to %d, not %s%s%s", what, (int)min, (int)max,
+               mark, node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
     return false;
 }
 

@@ -12,12 +12,14 @@ struct reader {
     struct arena *arena;
     struct diag *diag;
     struct resolver resolver;
+    size_t cost; /* of all that was read: see read_value */
 };
 
 /* A list of the keys a mapping may have. */
 #define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* The value a node stands for; NULL after saying why. */
+/* The value a node stands for; NULL after saying why. What is reached again and again, through aliases
+ * and interpolations, counts every time: a small file must not become a long job. */
 const struct node *read_value(struct reader *reader, struct node *node);
 
 /* The value of `key` in the mapping; NULL when it is absent (nothing is said), null or in error. */

@@ -40,17 +40,48 @@ static size_t find_open(struct strview text, size_t from)
     return text.len;
 }
 
-static bool remember_name(struct resolver *resolver, struct strview name)
+static bool nomem(struct resolver *resolver)
+{
+    diag_nomem(resolver->diag);
+    return false;
+}
+
+/* A new scalar in the place of `node`; NULL after saying why there is none. */
+static struct node *make(struct resolver *resolver, const struct node *node, struct strview text)
+{
+    resolver->made += text.len;
+    if (resolver->made > RESOLVE_BYTES_MAX) {
+        diag_error(resolver->diag, ROOST_ERR_LIMIT, node_place(node),
+                   "interpolations make more than %d bytes of text", RESOLVE_BYTES_MAX);
+        resolver->is_exhausted = true;
+        return NULL;
+    }
+    const char *copy = arena_copy(resolver->arena, text);
+    struct node *made = NULL;
+    if (copy)
+        made = node_new_scalar(resolver->arena, node, (struct strview){copy, text.len});
+    if (!made)
+        nomem(resolver);
+    return made;
+}
+
+static bool remember_name(struct resolver *resolver, struct strview name, struct place at)
 {
     struct env_names *read = resolver->read;
     for (size_t i = 0; i < read->count; i++)
         if (sv_is(name, read->names[i]))
             return true;
+    if (read->count == RESOLVE_NAMES_MAX) {
+        diag_error(resolver->diag, ROOST_ERR_LIMIT, at, "more than %d environment variables",
+                   RESOLVE_NAMES_MAX);
+        resolver->is_exhausted = true;
+        return false;
+    }
     if (read->count == read->room) {
         size_t room = read->room ? read->room * 2 : 8;
         const char **names = arena_array(resolver->arena, const char *, room);
         if (!names)
-            return false;
+            return nomem(resolver);
         if (read->count)
             memcpy(names, read->names, read->count * sizeof *names);
         read->names = names;
@@ -58,7 +89,7 @@ static bool remember_name(struct resolver *resolver, struct strview name)
     }
     const char *copy = arena_copy(resolver->arena, name);
     if (!copy)
-        return false;
+        return nomem(resolver);
     read->names[read->count++] = copy;
     return true;
 }
@@ -89,10 +120,8 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
                    "'%s' is not the name of an environment variable", quote(name).text);
         return fail(node);
     }
-    if (!remember_name(resolver, name)) {
-        diag_nomem(resolver->diag);
+    if (!remember_name(resolver, name, at))
         return fail(node);
-    }
     const char *value = find_variable(resolver->env, name);
     struct strview text = value ? sv_from(value) : SV("");
     if (!value && comma == args.len) {
@@ -109,12 +138,9 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
                    quote(name).text);
         return fail(node);
     }
-    const char *copy = arena_copy(resolver->arena, text);
-    struct node *made = copy ? node_new_scalar(resolver->arena, node, sv_from(copy)) : NULL;
-    if (!made) {
-        diag_nomem(resolver->diag);
+    struct node *made = make(resolver, node, text);
+    if (!made)
         return fail(node);
-    }
     if (value) {
         made->state = RESOLVE_DONE; /* what is in the environment is never interpolated again */
         made->resolved = made;
@@ -246,13 +272,10 @@ static const struct node *join(struct resolver *resolver, struct node *node)
         text_put(&out, piece->text);
         at = close;
     }
-    if (!out.has_failed) {
-        const char *copy = arena_copy(resolver->arena, (struct strview){out.bytes, out.len});
-        made =
-            copy ? node_new_scalar(resolver->arena, node, (struct strview){copy, out.len}) : NULL;
-    }
-    if (!made)
+    if (out.has_failed)
         diag_nomem(resolver->diag);
+    else
+        made = make(resolver, node, (struct strview){out.bytes, out.len});
 done:
     text_release(&out);
     return made;

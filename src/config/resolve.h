@@ -8,7 +8,11 @@
 
 #include "config/tree.h"
 
-enum { RESOLVE_DEPTH_MAX = 64 };
+enum {
+    RESOLVE_DEPTH_MAX = 64,
+    RESOLVE_BYTES_MAX = 1024 * 1024, /* of text made in all */
+    RESOLVE_NAMES_MAX = 1024,        /* environment variables */
+};
 
 /* Names of environment variables that were looked up, in the order first asked. */
 struct env_names {
@@ -23,6 +27,8 @@ struct resolver {
     struct env_names *read;
     struct diag *diag;
     int depth;
+    size_t made;       /* bytes of new text */
+    bool is_exhausted; /* a limit was met and said; nothing more is to be read */
 };
 
 /* The node that `node` stands for, never an interpolation; NULL after saying why (once a node). */

@@ -8,9 +8,17 @@
 void say_missing(struct reader *reader, const struct node *mapping, const char *key,
                  const char *what)
 {
+    if (reader->resolver.is_exhausted)
+        return; /* it may be there: it was not read */
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(mapping),
                "Missing fields '['%s']' detected in %s", key, what);
     diag_hint(reader->diag, "add '%s:'", key);
+}
+
+static bool add_ranks(struct reader *reader, const struct node *node, struct rankset *out)
+{
+    yaml11_warn_number(node, reader->diag);
+    return rankset_add(out, reader->arena, node->text, node_place(node), reader->diag) == ROOST_OK;
 }
 
 bool read_ranks(struct reader *reader, const struct node *node, const char *what,
@@ -21,20 +29,15 @@ bool read_ranks(struct reader *reader, const struct node *node, const char *what
                    "Invalid rank format: %s is a number, a text such as 0-3,5 or a list", what);
         return false;
     }
-    if (node->kind == NODE_SCALAR) {
-        yaml11_warn_number(node, reader->diag);
-        return rankset_read(out, reader->arena, node->text, node_place(node), reader->diag) ==
-               ROOST_OK;
-    }
-    bool is_good = true;
-    for (int32_t i = 0; i < node->count; i++) {
+    bool is_good = node->kind == NODE_SEQUENCE || add_ranks(reader, node, out);
+    for (int32_t i = 0; node->kind == NODE_SEQUENCE && i < node->count; i++) {
         const struct node *item = read_value(reader, node->items[i]);
         if (item && item->kind != NODE_SCALAR)
             diag_error(reader->diag, ROOST_ERR_RANK, node_place(item),
                        "Invalid rank format: a list of ranks holds numbers and ranges only");
-        is_good =
-            item && item->kind == NODE_SCALAR && read_ranks(reader, item, what, out) && is_good;
+        is_good = item && item->kind == NODE_SCALAR && add_ranks(reader, item, out) && is_good;
     }
+    rankset_settle(out);
     return is_good;
 }
 

@@ -107,6 +107,8 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
         const struct node *item = read_value(reader, node->items[i]);
         is_good = item && read_word(reader, item, "a label", &label) &&
                   add_label(reader, rule, sv_trim(label.text), label.at) && is_good;
+        if (item && item->kind == NODE_SCALAR)
+            yaml11_warn(item, reader->diag);
     }
     return is_good;
 }

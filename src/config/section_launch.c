@@ -216,6 +216,8 @@ static void say_not_placed(struct reader *reader, struct strview name, struct pl
     const struct roost_config *config = reader->config;
     diag_error(reader->diag, ROOST_ERR_REFERENCE, at, "component '%s' is not placed by this config",
                quote(name).text);
+    if (!diag_wants_hint(reader->diag))
+        return; /* a list of all components for each of many thousand names would fill the memory */
     const char **names = read_array(reader, const char *, config->component_count + 1);
     for (int32_t i = 0; names && i < config->component_count; i++)
         names[i] = config->components[i].name;

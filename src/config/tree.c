@@ -1,11 +1,12 @@
 /* tree.c - small operations on nodes. Knows nothing of YAML or of what keys mean. */
 #include "config/tree.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct place node_place(const struct node *node)
 {
-    enum { UNDERLINED_MAX = 1024 }; /* a longer line is not shown at all */
+    enum { UNDERLINED_MAX = 1024 }; /* no terminal shows more */
     struct place at = {
         .source = node->source, .line = node->line, .column = node->column, .length = 1};
     if (node->kind == NODE_SCALAR)
@@ -15,10 +16,36 @@ struct place node_place(const struct node *node)
     return at;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct pair *left = a, *right = b;
+    return sv_compare(left->key->text, right->key->text);
+}
+
+bool node_index(struct arena *arena, struct node *mapping)
+{
+    enum { LARGE = 32 };
+    if (mapping->count < LARGE)
+        return true;
+    struct pair *sorted = arena_array(arena, struct pair, mapping->count);
+    if (!sorted)
+        return false;
+    memcpy(sorted, mapping->pairs, (size_t)mapping->count * sizeof *sorted);
+    qsort(sorted, (size_t)mapping->count, sizeof *sorted, by_key);
+    mapping->by_key = sorted;
+    return true;
+}
+
 struct node *node_get(const struct node *mapping, struct strview key)
 {
     if (!mapping || mapping->kind != NODE_MAPPING)
         return NULL;
+    if (mapping->by_key) {
+        struct node wanted = {.text = key};
+        const struct pair *found = bsearch(&(struct pair){.key = &wanted}, mapping->by_key,
+                                           (size_t)mapping->count, sizeof *found, by_key);
+        return found ? found->value : NULL;
+    }
     for (int32_t i = 0; i < mapping->count; i++)
         if (sv_equal(mapping->pairs[i].key->text, key))
             return mapping->pairs[i].value;
@@ -79,6 +106,7 @@ struct node *node_copy_mapping(struct arena *arena, const struct node *mapping, 
 
 void node_put(struct node *mapping, struct node *key, struct node *value)
 {
+    mapping->by_key = NULL;
     for (int32_t i = 0; i < mapping->count; i++) {
         if (sv_equal(mapping->pairs[i].key->text, key->text)) {
             mapping->pairs[i].value = value;

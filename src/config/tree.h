@@ -30,6 +30,7 @@ struct node {
     uint32_t weight;          /* nodes it stands for, itself and aliases included */
     int32_t count;            /* pairs or items */
     const struct source *source;
+    const struct pair *by_key;   /* the pairs sorted, of large mappings; NULL = none */
     struct node *parent;         /* the container it was written in; NULL at the root */
     const struct node *resolved; /* see resolve.h */
     union {
@@ -49,6 +50,9 @@ struct place node_place(const struct node *node);
 
 /* The value of a key, or NULL. */
 struct node *node_get(const struct node *mapping, struct strview key);
+
+/* Makes node_get quick in a large mapping that is complete; false without memory. */
+bool node_index(struct arena *arena, struct node *mapping);
 
 /* A plain scalar that YAML calls null: empty, ~, null. */
 bool node_is_null(const struct node *node);

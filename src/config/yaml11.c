@@ -32,6 +32,11 @@ static int digit_value(char c)
                                   : 99;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Digits of `base` with "_" anywhere, at least one character; the value saturates. */
 static bool read_digits(struct strview text, int base, int64_t *value, bool *is_large)
 {
@@ -90,36 +95,112 @@ static bool read_int(struct strview text, int64_t *value, bool *is_large)
         is_int = read_digits(sv_sub(text, 1, text.len), 8, value, is_large);
     else
         is_int = read_digits(text, 10, value, is_large) || read_base60(text, value, is_large);
-    if (is_int && is_negative)
+    if (is_int && is_negative && !*is_large) /* a value that wrapped may have no opposite */
         *value = -*value;
     return is_int;
 }
 
-/* Digits, at most one point, an exponent; at least one digit before the exponent. */
+/* The end of [0-9][0-9_]* that starts at `i`; `i` itself when there is no digit. */
+static size_t skip_digits(struct strview text, size_t i)
+{
+    if (i < text.len && is_digit(text.at[i]))
+        while (i < text.len && (is_digit(text.at[i]) || text.at[i] == '_'))
+            i++;
+    return i;
+}
+
+/* Every "_" stands between two digits, as OmegaConf wants it and PyYAML does not. */
+static bool is_well_grouped(struct strview digits)
+{
+    for (size_t i = 0; i < digits.len; i++)
+        if (digits.at[i] == '_' && (i + 1 == digits.len || digits.at[i + 1] == '_'))
+            return false;
+    return true;
+}
+
+/* [eE][-+]?[0-9]+ up to the end. */
+static bool is_exponent(struct strview text, size_t i, bool needs_sign)
+{
+    if (i >= text.len || (text.at[i] != 'e' && text.at[i] != 'E'))
+        return false;
+    i++;
+    bool has_sign = i < text.len && (text.at[i] == '-' || text.at[i] == '+');
+    i += has_sign;
+    size_t first = i;
+    while (i < text.len && is_digit(text.at[i]))
+        i++;
+    return i == text.len && i > first && (has_sign || !needs_sign);
+}
+
+/* The patterns of PyYAML and those that OmegaConf adds: 1.5, 1e3, .5, and 1:30.5 in base 60. */
 static bool is_float(struct strview text)
 {
-    size_t i = text.len > 0 && (text.at[0] == '-' || text.at[0] == '+') ? 1 : 0;
-    bool has_digit = false, has_point = false, has_exponent = false;
-    for (; i < text.len; i++) {
-        char c = text.at[i];
-        if (c >= '0' && c <= '9') {
-            has_digit = true;
-        } else if (c == '.' && !has_point) {
-            has_point = true;
-        } else if ((c == 'e' || c == 'E') && has_digit) {
-            has_exponent = true;
-            i++;
-            break;
-        } else if (c != '_' || !has_digit) {
-            return false;
-        }
+    size_t first = text.len > 0 && (text.at[0] == '-' || text.at[0] == '+') ? 1 : 0;
+    if (first == 0 && text.len > 1 && text.at[0] == '.') {
+        size_t end = skip_digits(text, 1);
+        return end > 1 && (end == text.len || is_exponent(text, end, true));
     }
-    if (!has_exponent)
-        return has_digit && has_point;
-    if (i < text.len && (text.at[i] == '-' || text.at[i] == '+'))
+    size_t i = skip_digits(text, first);
+    if (i == first || i == text.len)
+        return false;
+    bool is_base60 = text.at[i] == ':';
+    bool is_grouped = is_well_grouped(sv_sub(text, first, i));
+    while (i + 1 < text.len && text.at[i] == ':' && is_digit(text.at[i + 1])) {
+        bool has_two = i + 2 < text.len && is_digit(text.at[i + 2]);
+        if (has_two && text.at[i + 1] > '5')
+            return false;
+        i += has_two ? 3 : 2;
+    }
+    if (i == text.len || text.at[i] != '.')
+        return !is_base60 && is_grouped && is_exponent(text, i, false);
+    do {
         i++;
-    int64_t value;
-    return number_parse(sv_sub(text, i, text.len), INT64_MAX, &value) != NUMBER_MALFORMED;
+    } while (i < text.len && (is_digit(text.at[i]) || text.at[i] == '_'));
+    return i == text.len || (!is_base60 && is_exponent(text, i, !is_grouped));
+}
+
+/* The digits of a number's mantissa without the zeros at both ends. */
+static int count_significant(struct strview text)
+{
+    int count = 0, zeros = 0;
+    for (size_t i = 0; i < text.len && text.at[i] != 'e'; i++) {
+        if (!is_digit(text.at[i]) || (text.at[i] == '0' && count == 0))
+            continue;
+        zeros = text.at[i] == '0' ? zeros + 1 : 0;
+        count++;
+    }
+    return count - zeros;
+}
+
+/* Whether Python would write this number with the same characters: an integer beyond 64 bits, or a
+ * float of at most 15 digits (which all survive), in its shortest form. No conversion takes part, so
+ * that no locale does. */
+static bool is_as_python_writes(struct strview text)
+{
+    if (text.len > 0 && text.at[0] == '-')
+        text = sv_sub(text, 1, text.len);
+    size_t e = sv_find(text, 'e', 0), point = sv_find(text, '.', 0);
+    struct strview whole = sv_sub(text, 0, point < e ? point : e);
+    struct strview fraction = point < e ? sv_sub(text, point + 1, e) : SV("");
+    struct strview exponent = sv_sub(text, e + 1, text.len);
+    if (whole.len == 0 || (whole.len > 1 && whole.at[0] == '0') || memchr(text.at, '_', text.len) ||
+        memchr(text.at, '+', e) || memchr(text.at, 'E', text.len) || memchr(text.at, ':', text.len))
+        return false;
+    if (e == text.len && point == text.len)
+        return true;
+    if (count_significant(text) > 15)
+        return false;
+    bool ends_in_zero = fraction.len > 0 && fraction.at[fraction.len - 1] == '0';
+    if (e == text.len) /* 0.0001, 1.0 */
+        return fraction.len > 0 && (!ends_in_zero || fraction.len == 1) && whole.len <= 16 &&
+               !(whole.at[0] == '0' && sv_starts(fraction, "0000"));
+    /* 1e-05, 1.5e+16 */
+    int64_t size;
+    if (whole.len != 1 || whole.at[0] == '0' || ends_in_zero || (point < e && fraction.len == 0) ||
+        exponent.len < 3 || (exponent.len > 3 && exponent.at[1] == '0') ||
+        number_parse(sv_sub(exponent, 1, exponent.len), 307, &size) != NUMBER_OK)
+        return false;
+    return exponent.at[0] == '-' ? size >= 5 : exponent.at[0] == '+' && size >= 16;
 }
 
 struct yaml11 yaml11_read(struct strview text)
@@ -162,7 +243,9 @@ void yaml11_warn(const struct node *scalar, struct diag *diag)
     if (!scalar->is_plain)
         return;
     struct yaml11 reading = yaml11_read(scalar->text);
-    if (reading.kind != YAML11_TEXT && !sv_is(scalar->text, reading.as_text))
+    bool is_same = reading.as_text[0] ? sv_is(scalar->text, reading.as_text)
+                                      : is_as_python_writes(scalar->text);
+    if (reading.kind != YAML11_TEXT && !is_same)
         warn(scalar, reading, diag);
 }
 

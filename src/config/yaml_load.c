@@ -154,6 +154,14 @@ static bool on_scalar(struct loader *loader, const yaml_event_t *event)
     node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     node->is_quoted = event->data.scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ||
                       event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+    /* To libyaml an anchored scalar starts at its anchor; errors are about the text behind it. */
+    if (event->data.scalar.anchor && event->start_mark.line == event->end_mark.line) {
+        int32_t width = node->is_plain ? 0 : 2;
+        for (size_t i = 0; i < text.len; i++)
+            width += ((unsigned char)text.at[i] & 0xc0) != 0x80;
+        int32_t written = (int32_t)(event->end_mark.column - event->start_mark.column);
+        node->column += written > width ? written - width : 0;
+    }
     return remember_anchor(loader, event->data.scalar.anchor, node) &&
            attach(loader, node, node_place(node));
 }
@@ -266,7 +274,11 @@ static void say_parser_error(struct loader *loader, const yaml_parser_t *parser,
     struct strview line = source_line(loader->source, at.line);
     if (memchr(line.at, '\t', line.len))
         diag_hint(loader->diag, "YAML does not take tabs for indentation; use spaces");
-    else if (parser->context && strstr(parser->context, "mapping"))
+    else if (parser->context && strstr(parser->context, "quoted"))
+        diag_hint(loader->diag, "the quotes open at line %d",
+                  (int)loader->line + (int)parser->context_mark.line);
+    else if (parser->context &&
+             (strstr(parser->context, "mapping") || strstr(parser->context, "simple key")))
         diag_hint(loader->diag, "check the indentation and the ':' around line %d",
                   (int)loader->line + (int)parser->context_mark.line);
 }
@@ -298,6 +310,23 @@ static bool check_characters(struct loader *loader, struct strview text)
                        "character U+%04X is not allowed in YAML", (unsigned)code);
         if (c == 0xff || c == 0xfe)
             diag_hint(loader->diag, "the file may be UTF-16; save it as UTF-8");
+        return false;
+    }
+    return true;
+}
+
+/* libyaml compares each %TAG with all before it; as tags are refused anyway, a few are enough. */
+static bool check_directives(struct loader *loader, struct strview text)
+{
+    enum { DIRECTIVES_MAX = 64 };
+    static const char word[] = "%TAG";
+    const char *at = text.at, *end = text.at + text.len;
+    for (int count = 0; (at = memmem(at, (size_t)(end - at), word, strlen(word))); at++) {
+        if (++count <= DIRECTIVES_MAX)
+            continue;
+        size_t offset = (size_t)(at - loader->source->text.at);
+        diag_error(loader->diag, ROOST_ERR_LIMIT, source_place(loader->source, offset, 4),
+                   "more than %d %%TAG directives", DIRECTIVES_MAX);
         return false;
     }
     return true;
@@ -341,7 +370,8 @@ struct node *yaml_load(struct arena *arena, const struct source *source, struct 
         diag_nomem(diag);
         return NULL;
     }
-    bool is_good = check_characters(&loader, text) && read_events(&loader, text);
+    bool is_good = check_characters(&loader, text) && check_directives(&loader, text) &&
+                   read_events(&loader, text);
     if (is_good && !loader.root)
         diag_error(diag, ROOST_ERR_SYNTAX,
                    (struct place){.source = source, .line = line, .column = column},

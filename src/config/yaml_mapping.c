@@ -146,5 +146,9 @@ bool yaml_close_mapping(struct arena *arena, struct node *mapping, struct node *
             mapping->weight += it->pair.value->weight;
     }
     free(candidates.list);
+    if (is_good && !node_index(arena, mapping)) {
+        diag_nomem(diag);
+        is_good = false;
+    }
     return is_good;
 }

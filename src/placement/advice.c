@@ -83,49 +83,104 @@ static void say_idle(const struct roost_plan *plan, const struct roost_config *c
     arena_release(&scratch);
 }
 
-/* Whether the env_config covers the node. */
-static bool covers(const struct group_config *group, const struct env_config *env,
-                   int32_t node_rank)
+/* The nodes an env_config is for. */
+static const struct rankset *nodes_of(const struct group_config *group,
+                                      const struct env_config *env)
 {
-    if (!env->node_ranks.is_all)
-        return rankset_has(&env->node_ranks, node_rank);
-    return group->node_ranks.is_all || rankset_has(&group->node_ranks, node_rank);
+    return env->node_ranks.is_all ? &group->node_ranks : &env->node_ranks;
 }
 
-/* env_configs apply to processes that come through their group; others on the same node get none. */
-static void say_other_labels(const struct roost_component *component, struct place at,
-                             const struct roost_config *config, struct diag *diag)
+/* before[n] = how many of the nodes before n the component is on; NULL without memory. */
+static int32_t *count_nodes(struct arena *arena, const struct roost_component *component,
+                            int32_t node_count)
+{
+    int32_t *before = arena_zeroed(arena, int32_t, (size_t)node_count + 1);
+    for (int32_t p = 0; before && p < component->world_size; p++)
+        before[component->cluster_node_rank[p] + 1] = 1;
+    for (int32_t n = 0; before && n < node_count; n++)
+        before[n + 1] += before[n];
+    return before;
+}
+
+static bool reaches(const int32_t *before, int32_t node_count, const struct rankset *nodes)
+{
+    if (nodes->is_all)
+        return before[node_count] > 0;
+    for (int32_t i = 0; i < nodes->count && nodes->ranges[i].first < node_count; i++) {
+        int32_t last = nodes->ranges[i].last < node_count ? nodes->ranges[i].last : node_count - 1;
+        if (before[last + 1] > before[nodes->ranges[i].first])
+            return true;
+    }
+    return false;
+}
+
+/* The first process that comes to one of the nodes, but not through the group; -1 = none. */
+static int32_t find_stranger(const struct roost_component *component, const char *label,
+                             const struct rankset *nodes)
+{
+    for (int32_t p = 0; p < component->world_size; p++) {
+        int32_t node_rank = component->cluster_node_rank[p];
+        if (p > 0 && node_rank == component->cluster_node_rank[p - 1] &&
+            component->node_group[p] == component->node_group[p - 1])
+            continue;
+        if (strcmp(component->node_groups[component->node_group[p]], label) != 0 &&
+            (nodes->is_all || rankset_has(nodes, node_rank)))
+            return p;
+    }
+    return -1;
+}
+
+/* env_configs apply to processes that come through their group; others on the same node get none.
+ * Most env_configs are for nodes that a component is not on at all: those are passed over without a
+ * look at its processes. */
+static void say_other_labels(const struct roost_component *component, const int32_t *before,
+                             int32_t node_count, struct place at, const struct roost_config *config,
+                             struct diag *diag)
 {
     for (int32_t g = 0; g < config->group_count; g++) {
         const struct group_config *group = &config->groups[g];
+        if (component->node_group_count == 1 &&
+            strcmp(component->node_groups[0], group->label) == 0)
+            continue;
         for (int32_t e = 0; e < group->env_config_count; e++) {
-            for (int32_t p = 0; p < component->world_size; p++) {
-                const char *label = component->node_groups[component->node_group[p]];
-                int32_t node_rank = component->cluster_node_rank[p];
-                if (p > 0 && node_rank == component->cluster_node_rank[p - 1] &&
-                    component->node_group[p] == component->node_group[p - 1])
-                    continue;
-                if (strcmp(label, group->label) == 0 ||
-                    !covers(group, &group->env_configs[e], node_rank))
-                    continue;
-                diag_warn(
-                    diag, ROOST_WARN_OTHER_LABEL, at,
-                    "'%s' reaches node %d through '%s', so the env_configs of node group '%s' "
-                    "(line %d) do not apply to it",
-                    component->name, (int)node_rank, label, group->label,
-                    (int)group->env_configs[e].at.line);
-                diag_hint(diag, "place it with node_group: %s to have them", group->label);
-                return;
-            }
+            const struct rankset *nodes = nodes_of(group, &group->env_configs[e]);
+            int32_t p = reaches(before, node_count, nodes)
+                            ? find_stranger(component, group->label, nodes)
+                            : -1;
+            if (p < 0)
+                continue;
+            diag_warn(diag, ROOST_WARN_OTHER_LABEL, at,
+                      "'%s' reaches node %d through '%s', so the env_configs of node group '%s' "
+                      "(line %d) do not apply to it",
+                      component->name, (int)component->cluster_node_rank[p],
+                      component->node_groups[component->node_group[p]], group->label,
+                      (int)group->env_configs[e].at.line);
+            diag_hint(diag, "place it with node_group: %s to have them", group->label);
+            return;
         }
     }
+}
+
+static bool has_env_configs(const struct roost_config *config)
+{
+    for (int32_t g = 0; g < config->group_count; g++)
+        if (config->groups[g].env_config_count)
+            return true;
+    return false;
 }
 
 void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
                        const struct roost_cluster *cluster, struct roost_report *report)
 {
     struct diag diag = diag_start(report, NULL);
-    for (int32_t c = 0; c < plan->component_count; c++)
-        say_other_labels(&plan->components[c], config->components[c].at, config, &diag);
+    for (int32_t c = 0; has_env_configs(config) && c < plan->component_count; c++) {
+        struct arena scratch = ARENA_INIT;
+        const struct roost_component *component = &plan->components[c];
+        const int32_t *before = count_nodes(&scratch, component, cluster->node_count);
+        if (before)
+            say_other_labels(component, before, cluster->node_count, config->components[c].at,
+                             config, &diag);
+        arena_release(&scratch);
+    }
     say_idle(plan, config, cluster, &diag);
 }

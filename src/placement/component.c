@@ -3,16 +3,15 @@
 
 #include <stdio.h>
 
-bool rule_bind(struct bound_rule *out, struct arena *arena, const struct placement_rule *rule,
-               const struct roost_cluster *cluster, struct diag *diag)
+static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, struct diag *diag)
 {
-    *out = (struct bound_rule){.rule = rule};
+    const struct placement_rule *rule = out->rule;
     if (rule->is_broken)
         return false;
     /* Both are always looked at, so that a bad label does not hide a bad text. */
-    bool has_text = rank_text_read(arena, rule->text, diag, &out->text);
-    bool has_groups =
-        selection_init(&out->selection, arena, cluster, rule->labels, rule->label_count, diag);
+    bool has_text = rank_text_read(&out->arena, rule->text, diag, &out->text);
+    bool has_groups = selection_init(&out->selection, &out->arena, cluster, rule->labels,
+                                     rule->label_count, diag);
     if (!has_text || !has_groups)
         return false;
     struct rank_bounds bounds = {
@@ -28,8 +27,22 @@ bool rule_bind(struct bound_rule *out, struct arena *arena, const struct placeme
                  out->selection.groups[1]->label, out->selection.group_count > 2 ? ",..." : "");
         bounds.label = labels;
     }
-    out->is_good = rank_text_bind(&out->text, &bounds, diag);
+    return rank_text_bind(&out->text, &bounds, diag);
+}
+
+bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,
+               const struct roost_cluster *cluster, struct diag *diag)
+{
+    *out = (struct bound_rule){.rule = rule};
+    out->is_good = bind(out, cluster, diag);
+    if (!out->is_good)
+        rule_release(out);
     return out->is_good;
+}
+
+void rule_release(struct bound_rule *rule)
+{
+    arena_release(&rule->arena);
 }
 
 static bool set_ranges(struct row_context *context, const struct rank_text *text,

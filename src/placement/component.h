@@ -10,12 +10,14 @@ struct bound_rule {
     const struct placement_rule *rule;
     struct selection selection;
     struct rank_text text;
-    bool is_good; /* false: something was said, do not place it */
+    bool is_good;       /* false: something was said, do not place it */
+    struct arena arena; /* of selection and text; empty unless is_good */
 };
 
-/* Reads the rule's text and binds it to the cluster. What is built lives in `arena`. */
-bool rule_bind(struct bound_rule *out, struct arena *arena, const struct placement_rule *rule,
+/* Reads the rule's text and binds it to the cluster. */
+bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,
                const struct roost_cluster *cluster, struct diag *diag);
+void rule_release(struct bound_rule *rule);
 
 /* Places the component as its text says: flexible, or by nodes. */
 bool component_place(struct row_context *context, const struct bound_rule *rule,

@@ -52,9 +52,9 @@ static bool check_inference(struct model_parallel *mp)
     if (has(mp, INFERENCE)) {
         if (model->inference.tensor.value > mp->roles[INFERENCE].count) {
             diag_error(mp->diag, ROOST_ERR_RANK, role_place(mp, INFERENCE),
-                       "Inference TP size %d is larger than the %d accelerators of '%s'",
-                       (int)model->inference.tensor.value, (int)mp->roles[INFERENCE].count,
-                       mp->names[INFERENCE]);
+                       "Inference TP size %d is larger than the accelerators of '%s', %d",
+                       (int)model->inference.tensor.value, mp->names[INFERENCE],
+                       (int)mp->roles[INFERENCE].count);
             is_good = false;
         }
         if (!model->recomputes_logprobs) {
@@ -68,7 +68,7 @@ static bool check_inference(struct model_parallel *mp)
     if (has(mp, CRITIC_INFERENCE) &&
         model->critic_inference.tensor.value > mp->roles[CRITIC_INFERENCE].count) {
         diag_error(mp->diag, ROOST_ERR_RANK, role_place(mp, CRITIC_INFERENCE),
-                   "critic inference TP size %d is larger than its %d accelerators",
+                   "critic inference TP size %d is larger than its accelerators, %d",
                    (int)model->critic_inference.tensor.value,
                    (int)mp->roles[CRITIC_INFERENCE].count);
         is_good = false;
@@ -93,7 +93,9 @@ bool model_mode_choose(struct model_parallel *mp)
             "'%s' and '%s' share some accelerators: neither collocated (actor and rollout on the "
             "same) nor disaggregated (all apart)",
             mp->names[a], mp->names[b]);
-        diag_hint(mp->diag, "give them equal ranks, or ranks without any in common");
+        bool may_be_equal = !is_auto && a == ACTOR && b == ROLLOUT;
+        diag_hint(mp->diag, may_be_equal ? "give them equal ranks, or ranks without any in common"
+                                         : "give them ranks without any in common");
         return false;
     }
     mp->plan->mode = is_auto ? ROOST_PLAN_AUTO : ROOST_PLAN_DISAGGREGATED;

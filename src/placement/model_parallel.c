@@ -7,8 +7,8 @@ static bool check_tensor(struct model_parallel *mp, enum role_id id, struct sett
     if (tensor.value <= mp->roles[id].count)
         return true;
     diag_error(mp->diag, ROOST_ERR_RANK, tensor.at.line ? tensor.at : role_place(mp, id),
-               "the tensor parallel size of '%s' is %d, but it has %d accelerators", mp->names[id],
-               (int)tensor.value, (int)mp->roles[id].count);
+               "the tensor parallel size of '%s' is %d, larger than its accelerators, %d",
+               mp->names[id], (int)tensor.value, (int)mp->roles[id].count);
     return false;
 }
 
@@ -26,7 +26,7 @@ static bool check_rollout_size(struct model_parallel *mp, int64_t count, const c
     struct place at = mp->model->rollout_tensor.at;
     diag_error(
         mp->diag, ROOST_ERR_RANK, at.line ? at : role_place(mp, ROLLOUT),
-        "%s has %lld accelerators, not a multiple of the %lld that one rollout process takes "
+        "%s has %lld, not a multiple of the %lld accelerators that one rollout process takes "
         "(tensor %d x pipeline %d)",
         what, (long long)count, (long long)each, (int)mp->model->rollout_tensor.value,
         (int)mp->model->rollout_pipeline.value);

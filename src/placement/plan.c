@@ -106,7 +106,7 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
         return;
     }
     for (int32_t r = 0; r < config->rule_count; r++)
-        rule_bind(&rules[r], &scratch, &config->rules[r], cluster, diag);
+        rule_bind(&rules[r], &config->rules[r], cluster, diag);
     bool *is_placed = NULL;
     bool is_model = options->mode == ROOST_MODE_MODEL_PARALLEL;
     if (is_model) {
@@ -118,6 +118,8 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
     }
     if (!is_model || is_placed)
         place_hybrid(plan, config, cluster, rules, is_placed, diag);
+    for (int32_t r = 0; r < config->rule_count; r++)
+        rule_release(&rules[r]);
     arena_release(&scratch);
 }
 
@@ -183,19 +185,20 @@ enum roost_code roost_plan_check_texts(const struct roost_config *config,
                                        struct roost_report *report, struct roost_error *err)
 {
     struct diag diag = diag_start(report, err);
-    struct arena scratch = ARENA_INIT;
     for (int32_t r = 0; r < config->rule_count; r++) {
         const struct placement_rule *rule = &config->rules[r];
+        struct arena scratch = ARENA_INIT;
         struct rank_text text;
         if (rule->is_broken)
             continue;
-        if (!check_labels(config, rule, &scratch, &diag))
-            break;
+        bool is_known = check_labels(config, rule, &scratch, &diag);
         struct rank_bounds bounds = offline_bounds(config, rule);
-        if (rank_text_read(&scratch, rule->text, &diag, &text))
+        if (is_known && rank_text_read(&scratch, rule->text, &diag, &text))
             rank_text_bind(&text, &bounds, &diag);
+        arena_release(&scratch);
+        if (!is_known)
+            break;
     }
-    arena_release(&scratch);
     return diag.first;
 }
 

@@ -43,12 +43,21 @@ static bool read_entry(struct rank_text *text, struct rank_entry *entry, struct 
         return false;
     }
     entry->is_all = sv_is_nocase(left, "all");
-    bool is_good = entry->is_all ||
-                   rank_range_read(left, place_part(text->source.at, text->source.text, left),
-                                   diag, &entry->resources) == ROOST_OK;
+    bool is_good =
+        entry->is_all || rank_range_read(left, place_part(text->source.at, text->source.text, left),
+                                         diag, &entry->resources) == ROOST_OK;
     if (colon < entry->text.len)
         is_good = read_processes(text, entry, right, diag) && is_good;
     return is_good;
+}
+
+/* At least as many as there are entries: commas with something before them, and the last. */
+static size_t count_entries(struct strview text)
+{
+    size_t count = 1;
+    for (size_t i = 1; i < text.len; i++)
+        count += text.at[i] == ',' && text.at[i - 1] != ',';
+    return count;
 }
 
 bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
@@ -56,10 +65,7 @@ bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
 {
     *out = (struct rank_text){.source = source};
     struct strview text = source.text;
-    size_t commas = 0;
-    for (size_t i = 0; i < text.len; i++)
-        commas += text.at[i] == ',';
-    out->entries = arena_zeroed(arena, struct rank_entry, commas + 1);
+    out->entries = arena_zeroed(arena, struct rank_entry, count_entries(text));
     if (!out->entries) {
         diag_nomem(diag);
         return false;

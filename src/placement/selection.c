@@ -16,23 +16,25 @@ void say_unknown_group(const struct word *label, const char *const *known, struc
 {
     diag_error(diag, ROOST_ERR_REFERENCE, label->at, "there is no node group '%s'",
                quote(label->text).text);
-    const char *near = nearest_word(label->text, known);
+    const char *near = diag_wants_hint(diag) ? nearest_word(label->text, known) : NULL;
     if (near)
         diag_hint(diag, "did you mean '%s'?", near);
     else
         diag_hint(diag, "define it under cluster.node_groups, or use 'cluster' or 'node'");
 }
 
-static void say_unknown(const struct roost_cluster *cluster, struct arena *arena,
-                        const struct word *label, struct diag *diag)
+static void say_unknown(const struct roost_cluster *cluster, const struct word *label,
+                        struct diag *diag)
 {
-    const char **known = arena_zeroed(arena, const char *, cluster->group_count + 1);
+    struct arena scratch = ARENA_INIT;
+    const char **known = arena_zeroed(&scratch, const char *, cluster->group_count + 1);
     for (int32_t g = 0; known && g < cluster->group_count; g++)
         known[g] = cluster->groups[g].label;
     if (known)
         say_unknown_group(label, known, diag);
     else
         diag_nomem(diag);
+    arena_release(&scratch);
 }
 
 static bool find_groups(struct selection *selection, struct arena *arena,
@@ -54,28 +56,37 @@ static bool find_groups(struct selection *selection, struct arena *arena,
         const struct node_group *group = cluster_find_group(cluster, labels[i].text);
         selection->groups[selection->group_count++] = group;
         if (!group)
-            say_unknown(cluster, arena, &labels[i], diag);
+            say_unknown(cluster, &labels[i], diag);
         is_good = is_good && group && !group->is_broken;
+        if (!group && !diag_wants_hint(diag))
+            return false; /* nobody would see what is said of the others */
         for (int32_t k = 0; group && k < i; k++) {
             if (selection->groups[k] != group)
                 continue;
             diag_error(diag, ROOST_ERR_NAME, labels[i].at, "node group '%s' is named twice",
                        quote(labels[i].text).text);
             is_good = false;
+            break;
         }
     }
     return is_good;
 }
 
-/* A group with a hardware type but none of it. */
+/* A group with a hardware type but none of it, or without a single node: only a config whose
+ * num_nodes is wrong can have that. */
 static bool check_units(const struct selection *selection, const struct word *labels,
                         int32_t label_count, struct diag *diag)
 {
     for (int32_t i = 0; i < selection->group_count; i++) {
         const struct node_group *group = selection->groups[i];
-        if (selection->is_node || group_size(group) > 0)
+        if (selection->is_node ? group->member_count > 0 : group_size(group) > 0)
             continue;
         struct place at = label_count ? labels[i].at : NOWHERE;
+        if (selection->is_node) {
+            diag_error(diag, ROOST_ERR_FIT, at, "node group '%s' has no node of this cluster",
+                       group->label);
+            return false;
+        }
         diag_error(diag, ROOST_ERR_HARDWARE, at, "node group '%s' has no %s", group->label,
                    unit_word(group));
         const char *near = group->is_accelerator

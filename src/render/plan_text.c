@@ -139,8 +139,8 @@ static void put_sizes(struct text *out, const char *name, int32_t world, int32_t
                       int32_t dp)
 {
     if (world)
-        text_printf(out, "%s: %d accelerators = tensor %d x pipeline %d x data %d\n", name,
-                    (int)world, (int)tp, (int)pp, (int)dp);
+        text_printf(out, "%s: %d accelerator%s = tensor %d x pipeline %d x data %d\n", name,
+                    (int)world, world == 1 ? "" : "s", (int)tp, (int)pp, (int)dp);
 }
 
 static void put_notes(struct text *out, const struct roost_plan *plan, const char *only)

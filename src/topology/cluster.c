@@ -47,8 +47,8 @@ static bool cut_to_num_nodes(struct roost_cluster *cluster, const struct roost_c
         return false;
     }
     diag_warn(diag, ROOST_WARN_EXTRA_NODES, config->num_nodes_at,
-              "num_nodes is %d, but the cluster has %d nodes; the first %d are used", (int)wanted,
-              (int)cluster->node_count, (int)wanted);
+              "num_nodes is %d, but the cluster has %d nodes; nodes from %d on are not used",
+              (int)wanted, (int)cluster->node_count, (int)wanted);
     cluster->node_count = wanted;
     return true;
 }

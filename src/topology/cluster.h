@@ -53,6 +53,7 @@ struct roost_cluster {
     int64_t accelerator_count;
     struct node_group *groups; /* configured ones, then `cluster` and `node` */
     int32_t group_count;
+    int64_t member_count; /* of all groups */
 };
 
 /* What ranks of a group count. */

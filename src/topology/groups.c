@@ -140,6 +140,12 @@ static bool fill_members(struct roost_cluster *cluster, struct node_group *group
     for (int32_t n = ranks->is_all ? -1 : rankset_next(ranks, 0); n >= 0 && n < cluster->node_count;
          n = rankset_next(ranks, n + 1))
         count++;
+    cluster->member_count += count;
+    if (cluster->member_count > CLUSTER_TOTAL_MAX) {
+        diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "node groups of more than %d nodes in all",
+                   CLUSTER_TOTAL_MAX);
+        return false;
+    }
     group->node_of_member = arena_array(&cluster->arena, int32_t, count);
     group->first_hw_of_member = arena_array(&cluster->arena, int32_t, count + 1);
     if (!group->node_of_member || !group->first_hw_of_member) {
