@@ -1,0 +1,1 @@
+open("config.yaml", "w").write("a: " + "x" * 65537 + "\n")

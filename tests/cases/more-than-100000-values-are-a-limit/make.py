@@ -1,0 +1,1 @@
+open("config.yaml", "w").write("a:\n" + "- 0\n" * 100_000)

@@ -1,0 +1,1 @@
+open("cluster.json", "w").write('{"cluster": {"nodes": [{"accelerators": [' + ", ".join(["{}"] * 1025) + "]}]}}")

@@ -1,0 +1,1 @@
+open("cluster.json", "w").write('{"cluster": {"nodes": [{"hardware": [\n' + ",\n".join(['{"type": "Franka"}'] * 4097) + "]}]}}")

@@ -1,0 +1,192 @@
+"""Every error, warning, cure and usage line that the sources can say is said by a golden case.
+
+Formats are taken from the sources: the text of diag_error, diag_warn, diag_hint, output_usage and
+output_say, and what small helpers put into such a text. Each becomes a pattern, and some expected
+file of tests/cases must hold it. What no run of the program can reach is listed here, with the test
+that covers it.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from test_cases import CASES, COMMANDS, ROOST, ROOT
+
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|\S', re.S)
+
+# Where the format stands among the arguments, and what comes before it on a line of output.
+SAYINGS = {
+    "diag_error": (3, r": error: "),
+    "diag_warn": (3, r": warning: "),
+    "diag_hint": (1, r"^  = "),
+    "output_usage": (0, r"^roost: "),
+    "output_say": (0, r"^roost: "),
+}
+
+# Helpers: which arguments are text, and the sentence they become part of.
+HELPERS = {
+    "want_mapping": ([2], ": error: {} must be a mapping of keys to values, not "),
+    "want_sequence": ([2], ": error: {} must be a list, not "),
+    "want_keys": ([3], "detected in {}"),
+    "say_unknown": ([2], "detected in {}"),
+    "say_missing": ([2, 3], ": error: Missing fields '['{}']' detected in {}"),
+    "read_word": ([2], ": error: {} must be text, not "),
+    "read_int": ([2], ": error: {} must be a whole number from "),
+    "read_bool": ([2], ": error: {} must be true or false, not "),
+    "read_choice": ([2], ": error: {} cannot be '"),
+    "read_ranks": ([2], "Invalid rank format: {} is a number, a text"),
+    "read_text": ([1], ": error: {} must be a string or null, not "),
+    "read_count": ([1], ": error: {} must be a "),
+    "say_errno": ([2], ": error: cannot {} '"),
+    "check_rollout_size": ([2], ": error: {} has "),
+    "refuse": ([2, 3], ": error: {} must be {}, not "),  # of snapshot.c
+    "refuse_spec": ([3], "does not describe a cluster: {}"),  # `refuse` of synthetic.c
+}
+# Variables that hold a part of a sentence.
+VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not composed: {}"}
+
+# Files whose texts no run of `check` or `plan` reaches.
+OTHER_FILES = {
+    "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
+    "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
+    "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
+}
+# Texts that no run of `check` or `plan` reaches.
+OTHER_TEXTS = {
+    "out of memory": "tests/nomem fails every allocation in turn",
+    "'%s' is larger than %d bytes": "roost_config_options.text, from C and Python only",
+    "no cluster to plan against": "roost_cluster_new without a config and a text, from C and Python only",
+    "pass --cluster 2x8, a snapshot, or local": "its cure",
+    "the config was read without what model-parallel placement needs": "roost_plan_new with other options than the config's",
+    "merges bring in more than %d keys": "a second fence: the limit on aliases comes before it",
+    "cannot write: %s": "test_a_full_disk_is_said below",
+    "cannot write to standard output": "test_a_full_disk_is_said below",
+    "node groups of more than %d nodes in all": "64 groups of a million nodes: half a gigabyte, too much for a case",
+}
+
+
+@dataclass(frozen=True)
+class Saying:
+    """A text of the sources and the pattern that finds it in output."""
+
+    where: str
+    text: str
+    pattern: str
+
+
+def tokens_of(path: Path) -> list[str]:
+    return [token for token in TOKEN.findall(path.read_text()) if not token.startswith(("/*", "//"))]
+
+
+def arguments(tokens: list[str], opening: int) -> list[list[str]]:
+    """The arguments of the call whose "(" is tokens[opening], each a list of tokens."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for token in tokens[opening:]:
+        depth += (token in "([{") - (token in ")]}")
+        if depth == 0:
+            break
+        if token == "," and depth == 1:
+            found.append([])
+        elif token != "(" or depth > 1:
+            found[-1].append(token)
+    return found
+
+
+def literals(argument: list[str]) -> Iterator[str]:
+    """The texts an argument can be: adjacent literals joined, both arms of a ?: apart."""
+    run, depth = "", 0
+    for token in [*argument, ";"]:
+        depth += (token in "([{") - (token in ")]}")
+        if token[0] == '"' and depth == 0:
+            run += token[1:-1].encode().decode("unicode_escape").encode("latin-1").decode()
+        elif token.startswith("PRI") and run:
+            run += token[3]
+        elif run:
+            yield run
+            run = ""
+
+
+def pattern_of(text: str) -> str:
+    """A printf format as a regular expression."""
+    pieces = re.split(r"(%(?:%|[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j|t)?[a-zA-Z]))", text)
+    return "".join("%" if piece == "%%" else ".*?" if piece.startswith("%") and len(piece) > 1 else re.escape(piece) for piece in pieces)
+
+
+def sayings_of(path: Path) -> Iterator[Saying]:
+    where = str(path.relative_to(ROOT))
+    tokens = tokens_of(path)
+    for i, name in enumerate(tokens[:-1]):
+        if name in VARIABLES and tokens[i + 1] == "=":
+            for text in literals(tokens[i + 2 : tokens.index(";", i)]):
+                yield Saying(where, text, re.escape(VARIABLES[name]).replace(r"\{\}", re.escape(text)) + "$")
+        if tokens[i + 1] != "(":
+            continue
+        given = arguments(tokens, i + 1)
+        if name in SAYINGS and len(given) > SAYINGS[name][0]:
+            for text in literals(given[SAYINGS[name][0]]):
+                yield Saying(where, text, SAYINGS[name][1] + pattern_of(text) + "$")
+        helper = "refuse_spec" if name == "refuse" and where.endswith("synthetic.c") else name
+        places, sentence = HELPERS.get(helper, ([], ""))
+        if not places or len(given) <= places[-1]:
+            continue
+        words = [next(literals(given[place]), "") for place in places]
+        if all(words):
+            yield Saying(where, " / ".join(words), re.escape(sentence.format(*words)))
+
+
+def is_elsewhere(saying: Saying) -> bool:
+    return saying.text in OTHER_TEXTS or any(Path(saying.where).match(pattern) for pattern in OTHER_FILES)
+
+
+@cache
+def all_sayings() -> list[Saying]:
+    sources = sorted(path for path in (ROOT / "src").rglob("*.c") if not path.name.endswith("_test.c"))
+    return [saying for path in sources for saying in sayings_of(path)]
+
+
+@cache
+def all_expected() -> str:
+    files = (case / name for case in sorted(CASES.iterdir()) for name in COMMANDS)
+    return "\n".join(path.read_text(errors="replace") for path in files if path.exists() and path.suffix == ".txt")
+
+
+def test_every_message_has_a_case() -> None:
+    sayings = [saying for saying in all_sayings() if saying.text != "%s" and not is_elsewhere(saying)]
+    assert len(sayings) > 200, "the sources changed their way of saying things"
+    missing = {f"{saying.where}: {saying.text}" for saying in sayings if not re.search(saying.pattern, all_expected(), re.M)}
+    assert sorted(missing) == []
+
+
+def test_the_list_of_other_texts_is_no_longer_than_needed() -> None:
+    texts = {saying.text for saying in all_sayings()}
+    assert sorted(text for text in OTHER_TEXTS if text not in texts) == []
+
+
+def words_of(macro: str) -> list[str]:
+    """The JSON words of an X-macro list of error.h."""
+    header = (ROOT / "include/roost/error.h").read_text()
+    body = header[header.index(f"#define {macro}") :].split("\n\n")[0]
+    return re.findall(r'X\(\w+, "([\w-]+)"', body)
+
+
+def test_every_code_and_warning_that_a_planner_says_is_in_a_json_case() -> None:
+    expected = "\n".join(path.read_text() for path in CASES.glob("*/check.json"))
+    not_planning = {"memory", "engine", "lease", "access", "timeout", "bug", "worker"}
+    words = [word for word in words_of("ROOST_ERROR_MAP") if word not in not_planning] + words_of("ROOST_WARNING_MAP")
+    assert {"rank", "fit", "io", "reading", "idle"} < set(words)
+    assert [word for word in words if f'"code": "{word}"' not in expected] == []
+
+
+def test_a_full_disk_is_said() -> None:
+    for words, said in {
+        ("plan", "--cluster", "1x8", "-"): "roost: cannot write: No space left on device\n",
+        ("check", "--cluster", "1x8", "-"): "roost: cannot write: No space left on device\n",
+        ("--help",): "roost: cannot write to standard output\n",
+    }.items():
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([ROOST, *words], stdout=full, stderr=subprocess.PIPE, env={}, input=b"cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\n", timeout=60)
+        assert (done.returncode, done.stderr.decode()) == (5, said)
