@@ -2,8 +2,9 @@
 # `make demo` and `make test` need nothing but gcc, make and python3: they install what is missing.
 
 MESON  := .venv/bin/meson
-NINJA  := .venv/bin/ninja
 PYTHON := .venv/bin/python
+# meson calls ninja too; two versions of it would rebuild everything in turn.
+export NINJA := $(CURDIR)/.venv/bin/ninja
 
 .PHONY: all setup build asan demo test check bench fuzz soak format clean
 

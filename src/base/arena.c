@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 256 * 1024 };
+enum { FIRST_CHUNK = 1024, LARGEST_CHUNK = 256 * 1024 };
 
 struct arena_chunk {
     struct arena_chunk *before;

@@ -12,16 +12,6 @@ struct strview sv_from(const char *text)
     return (struct strview){text ? text : "", text ? strlen(text) : 0};
 }
 
-bool sv_equal(struct strview a, struct strview b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
-}
-
-bool sv_is(struct strview a, const char *text)
-{
-    return sv_equal(a, sv_from(text));
-}
-
 bool sv_is_nocase(struct strview a, const char *lower)
 {
     size_t len = strlen(lower);

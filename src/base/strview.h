@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct strview {
     const char *at;
@@ -15,8 +16,20 @@ struct strview {
 #define SV(literal) ((struct strview){(literal), sizeof(literal) - 1})
 
 struct strview sv_from(const char *text); /* NULL gives an empty view */
-bool sv_equal(struct strview a, struct strview b);
-bool sv_is(struct strview a, const char *text);
+
+/* These two are most of what reading a config is; literals are measured by the compiler. */
+static inline bool sv_equal(struct strview a, struct strview b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static inline bool sv_is(struct strview a, const char *text)
+{
+    if (a.len == 0 || a.at[0] != text[0])
+        return a.len == 0 && text[0] == '\0'; /* most words differ at once */
+    return sv_equal(a, (struct strview){text, strlen(text)});
+}
+
 bool sv_is_nocase(struct strview a, const char *lower); /* ASCII; lower must be lower case */
 bool sv_starts(struct strview a, const char *prefix);
 struct strview sv_trim(struct strview a); /* blanks and tabs, both ends */
