@@ -20,4 +20,28 @@
         return cmocka_run_group_tests(tests, NULL, NULL);                                          \
     }
 
+/* Rows of a table. */
+#define ROWS(table) (sizeof(table) / sizeof *(table))
+
+/* A fact about one row of a table; `row` is the text that tells which. */
+#define CHECK_FACT(row, fact)                                                                      \
+    do {                                                                                           \
+        if (!(fact))                                                                               \
+            fail_msg("'%s': not so: %s", (row), #fact);                                            \
+    } while (0)
+
+/* A text that one row of a table gives. */
+#define CHECK_TEXT(row, got, expected)                                                             \
+    do {                                                                                           \
+        if (strcmp((got), (expected)) != 0)                                                        \
+            fail_msg("'%s':\n     got: %s\nexpected: %s", (row), (got), (expected));               \
+    } while (0)
+
+/* A message that one row of a table gives, found by a phrase in it. */
+#define CHECK_SAYS(row, message, phrase)                                                           \
+    do {                                                                                           \
+        if (!strstr((message), (phrase)))                                                          \
+            fail_msg("'%s':\n    said: %s\n  wanted: %s", (row), (message), (phrase));             \
+    } while (0)
+
 #endif

@@ -34,9 +34,9 @@ ROOST_API struct roost_config *roost_config_load(const struct roost_config_optio
                                                  struct roost_report *report,
                                                  struct roost_error *err);
 
-/* Like roost_config_load, but returns what could be read even when there were errors, so that more
- * faults can be found against a cluster; such a config is only good for roost_plan_check. NULL when
- * not even that is possible. */
+/* Like roost_config_load, but returns what could be read even when there were errors, so that
+ * roost_cluster_new and roost_plan_new can find more of them; a plan made of it has no processes for
+ * components that are in error. NULL when not even that is possible. */
 ROOST_API struct roost_config *roost_config_load_lenient(const struct roost_config_options *options,
                                                          struct roost_report *report,
                                                          struct roost_error *err);

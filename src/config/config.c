@@ -21,9 +21,14 @@ static bool load_text(struct roost_config *config, const struct roost_config_opt
         diag_nomem(diag);
         return false;
     }
-    if (!options->text)
-        return file_read(&config->arena, options->path, CONFIG_BYTES_MAX, diag,
-                         &config->source.text);
+    if (!options->text) {
+        bool is_read =
+            file_read(&config->arena, options->path, CONFIG_BYTES_MAX, diag, &config->source.text);
+        /* A byte order mark is no character of the text: columns count without it. */
+        if (is_read && sv_starts(config->source.text, "\xef\xbb\xbf"))
+            config->source.text = sv_sub(config->source.text, 3, config->source.text.len);
+        return is_read;
+    }
     if (options->text_len > CONFIG_BYTES_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "'%s' is larger than %d bytes",
                    quote(sv_from(options->path)).text, CONFIG_BYTES_MAX);

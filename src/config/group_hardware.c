@@ -43,8 +43,11 @@ static void check_field(struct reader *reader, const struct hardware_field *fiel
     case FIELD_LIST:
         if (value->kind == NODE_MAPPING)
             want_sequence(reader, value, what);
-        for (int32_t i = 0; value->kind == NODE_SEQUENCE && i < value->count; i++)
-            read_value(reader, value->items[i]);
+        for (int32_t i = 0; value->kind == NODE_SEQUENCE && i < value->count; i++) {
+            const struct node *item = read_value(reader, value->items[i]);
+            if (item)
+                read_word(reader, item, what, &word);
+        }
         return;
     case FIELD_IP:
     case FIELD_TEXT: break;

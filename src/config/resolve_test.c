@@ -193,10 +193,54 @@ TEST(a_text_that_grows_beyond_64_kib_is_refused)
     text_release(&got);
 }
 
+/* How many of the values k0, k1, ... are resolved before an error, and that it is a limit. */
+static int count_resolved(const struct text *yaml, const char *phrase)
+{
+    struct loaded loaded;
+    struct env_names read = {0};
+    int count = 0;
+    load_text(&loaded, (struct strview){yaml->bytes, yaml->len});
+    assert_non_null(loaded.root);
+    struct resolver resolver = {
+        .arena = &loaded.arena, .root = loaded.root, .read = &read, .diag = &loaded.diag};
+    for (int32_t i = 0; i < loaded.root->count; i++)
+        if (sv_starts(loaded.root->pairs[i].key->text, "k"))
+            count += resolve(&resolver, loaded.root->pairs[i].value) != NULL;
+    if (loaded.diag.errors) {
+        assert_int_equal(loaded.err.code, ROOST_ERR_LIMIT);
+        CHECK_SAYS("limit", loaded.err.message, phrase);
+    }
+    load_release(&loaded);
+    return count;
+}
+
+TEST(all_texts_together_may_take_a_mebibyte_and_no_more)
+{
+    struct text yaml = TEXT_INIT;
+    text_puts(&yaml, "x: ");
+    text_repeat(&yaml, 'x', 65535);
+    for (int i = 0; i < 18; i++)
+        text_printf(&yaml, "\nk%d: ${x}y", i);
+    text_char(&yaml, '\n');
+    assert_int_equal(count_resolved(&yaml, "bytes of text"), 16);
+    text_release(&yaml);
+}
+
+TEST(a_thousand_and_24_variables_are_looked_up_and_one_more_is_not)
+{
+    struct text yaml = TEXT_INIT;
+    for (int i = 0; i < 1026; i++)
+        text_printf(&yaml, "k%d: ${oc.env:V%d,x}\n", i, i);
+    assert_int_equal(count_resolved(&yaml, "environment variables"), 1024);
+    text_release(&yaml);
+}
+
 RUN_TESTS(cmocka_unit_test(an_interpolation_is_the_value_it_names),
           cmocka_unit_test(the_environment_is_what_the_caller_handed_in),
           cmocka_unit_test(what_cannot_be_followed_is_said_at_its_place),
           cmocka_unit_test(a_broken_value_is_said_once_however_often_it_is_used),
           cmocka_unit_test(variables_that_were_asked_for_are_remembered_once_each),
           cmocka_unit_test(chains_of_64_are_followed_and_longer_ones_are_not),
-          cmocka_unit_test(a_text_that_grows_beyond_64_kib_is_refused))
+          cmocka_unit_test(a_text_that_grows_beyond_64_kib_is_refused),
+          cmocka_unit_test(all_texts_together_may_take_a_mebibyte_and_no_more),
+          cmocka_unit_test(a_thousand_and_24_variables_are_looked_up_and_one_more_is_not))

@@ -38,6 +38,14 @@ static bool add(struct candidates *candidates, struct pair pair, bool is_merged,
     return true;
 }
 
+static void say_twice(const struct node *key, const struct node *first, struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_SYNTAX, node_place(key),
+               "key '%s' is written twice; the first is at line %d", quote(key->text).text,
+               (int)first->line);
+    diag_hint(diag, "keep one of the two");
+}
+
 static bool is_merge_key(const struct node *key)
 {
     return key->kind == NODE_SCALAR && key->is_plain && sv_is(key->text, "<<");
@@ -81,10 +89,16 @@ static bool gather(struct candidates *candidates, struct node **children, size_t
             !add(candidates, (struct pair){children[2 * i], children[2 * i + 1]}, false, diag))
             return false;
     }
-    for (size_t i = 0; i < pair_count; i++)
-        if (is_merge_key(children[2 * i]) &&
-            !add_merged(candidates, children[2 * i], children[2 * i + 1], diag))
+    const struct node *merge = NULL;
+    for (size_t i = 0; i < pair_count; i++) {
+        if (!is_merge_key(children[2 * i]))
+            continue;
+        if (merge)
+            say_twice(children[2 * i], merge, diag);
+        else if (!add_merged(candidates, children[2 * i], children[2 * i + 1], diag))
             return false;
+        merge = children[2 * i];
+    }
     return true;
 }
 
@@ -114,10 +128,7 @@ static void drop_repeated(struct candidates *candidates, struct diag *diag)
         it->is_dropped = true;
         if (it->is_merged)
             continue;
-        diag_error(diag, ROOST_ERR_SYNTAX, node_place(it->pair.key),
-                   "key '%s' is written twice; the first is at line %d",
-                   quote(it->pair.key->text).text, (int)winner->pair.key->line);
-        diag_hint(diag, "keep one of the two");
+        say_twice(it->pair.key, winner->pair.key, diag);
     }
 }
 

@@ -1,0 +1,79 @@
+/* fuzz_config.c - any bytes, as a config, planned on 2x4 in both modes.
+ * A plan has rows that are right and can be rendered; a refusal says where, inside the file. */
+#include "tests/fuzz/check.h"
+
+static void check_plan(const struct roost_plan *plan, const struct roost_config *config,
+                       const struct roost_cluster *cluster, struct roost_report *report,
+                       bool is_good)
+{
+    struct text json = TEXT_INIT, text = TEXT_INIT;
+    int64_t rows = 0;
+    for (size_t c = 0; c < roost_plan_component_count(plan); c++) {
+        const struct roost_component *it = roost_plan_component(plan, c);
+        CHECK(strcmp(it->name, roost_config_component(config, c)) == 0);
+        /* A config with errors leaves out what is broken. */
+        CHECK(it->world_size > 0 || !is_good);
+        if (it->world_size > 0)
+            check_component(it, cluster);
+        rows += it->world_size;
+    }
+    if (is_good)
+        roost_plan_advise(plan, config, cluster, report);
+    if (is_good && rows < 10000) {
+        CHECK(roost_render_plan_json(plan, cluster, NULL, keep_bytes, &json) == ROOST_OK);
+        CHECK(roost_render_plan_text(plan, cluster, NULL, NULL, keep_bytes, &text) == ROOST_OK);
+        check_json(&json);
+    }
+    text_release(&json);
+    text_release(&text);
+}
+
+static void check_mode(struct strview bytes, enum roost_mode mode)
+{
+    static const char *const env[] = {"HOME=/root", "N=1", NULL};
+    struct roost_config_options options = {.path = "config.yaml",
+                                           .text = bytes.at,
+                                           .text_len = bytes.len,
+                                           .env = env,
+                                           .reads_model = mode == ROOST_MODE_MODEL_PARALLEL};
+    struct roost_report *report = roost_report_new();
+    struct roost_error err;
+    CHECK(report);
+    struct roost_config *config = roost_config_load_lenient(&options, report, &err);
+    bool is_good = roost_report_errors(report) == 0;
+    CHECK(is_good == (err.code == ROOST_OK) && (config || !is_good));
+    if (config) {
+        struct roost_cluster_options wanted = {.text = "2x4", .config = config};
+        struct roost_plan_options placing = {.mode = mode};
+        struct roost_cluster *cluster = roost_cluster_new(&wanted, report, NULL);
+        struct roost_plan *plan =
+            cluster ? roost_plan_new(config, cluster, &placing, report, NULL) : NULL;
+        if (plan)
+            check_plan(plan, config, cluster, report, is_good);
+        CHECK(plan || roost_report_errors(report) > 0);
+        roost_plan_free(plan);
+        roost_cluster_free(cluster);
+        CHECK(!is_good || roost_plan_check_texts(config, NULL, NULL) == ROOST_OK || !plan);
+        roost_config_free(config);
+    }
+    check_report(report, "config.yaml", bytes);
+    check_rendered(report);
+    roost_report_free(report);
+
+    config = roost_config_load(&options, NULL, &err);
+    CHECK((config != NULL) == is_good);
+    roost_config_free(config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* A copy of its own, so that a sanitizer sees a read past its end. */
+    char *bytes = malloc(size ? size : 1);
+    CHECK(bytes);
+    if (size)
+        memcpy(bytes, data, size);
+    check_mode((struct strview){bytes, size}, ROOST_MODE_HYBRID);
+    check_mode((struct strview){bytes, size}, ROOST_MODE_MODEL_PARALLEL);
+    free(bytes);
+    return 0;
+}

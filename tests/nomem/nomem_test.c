@@ -1,0 +1,624 @@
+/* nomem_test.c - what happens when there is no memory.
+ *
+ * Every scenario runs once to count its allocations and to learn its result. Then it runs again for
+ * each of them: once with only that one failing, once with all from there on. It must end with
+ * ROOST_ERR_MEMORY, or with the result it had: never with another one, never with a crash, and (under
+ * ASan) never with a leak. The linker sends malloc, calloc, realloc and free of roost and of libyaml
+ * here (-Wl,--wrap). */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <roost/roost.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "config/config.h"
+#include "tests/unit.h"
+
+/* --- the allocator --- */
+
+static struct {
+    bool is_on;
+    size_t calls;
+    size_t fails_at; /* number of the call, from 1; 0 = none */
+    bool fails_on;   /* and all behind it */
+    size_t live, peak, limit;
+} heap;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void __real_free(void *old);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void __wrap_free(void *old);
+
+static bool must_fail(size_t size)
+{
+    if (!heap.is_on)
+        return false;
+    heap.calls++;
+    bool is_full = heap.limit && (size > heap.limit || heap.live > heap.limit - size);
+    bool is_chosen = heap.fails_at &&
+                     (heap.fails_on ? heap.calls >= heap.fails_at : heap.calls == heap.fails_at);
+    if (is_full || is_chosen)
+        errno = ENOMEM;
+    return is_full || is_chosen;
+}
+
+static void *count_in(void *got)
+{
+    if (got && heap.is_on) {
+        heap.live += malloc_usable_size(got);
+        heap.peak = heap.live > heap.peak ? heap.live : heap.peak;
+    }
+    return got;
+}
+
+static void count_out(void *old)
+{
+    size_t size = old && heap.is_on ? malloc_usable_size(old) : 0;
+    heap.live -= size < heap.live ? size : heap.live;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return must_fail(size) ? NULL : count_in(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return must_fail(count * size) ? NULL : count_in(__real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    if (must_fail(size))
+        return NULL;
+    count_out(old);
+    return count_in(__real_realloc(old, size));
+}
+
+void __wrap_free(void *old)
+{
+    count_out(old);
+    __real_free(old);
+}
+
+/* --- results --- */
+
+struct result {
+    enum roost_code code; /* of the first call that failed */
+    size_t errors;        /* in the report */
+    int status;           /* of the report */
+    uint64_t plan;        /* a hash of all that was planned, and of the config behind it */
+    uint64_t report;      /* a hash of the report as it was rendered */
+};
+
+static bool hash_bytes(void *ctx, const char *bytes, size_t len)
+{
+    uint64_t *hash = ctx;
+    for (size_t i = 0; i < len; i++)
+        *hash = (*hash ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+    return true;
+}
+
+static void hash_word(uint64_t *hash, struct strview word)
+{
+    hash_bytes(hash, word.at, word.len);
+    hash_bytes(hash, ",", 1);
+}
+
+/* What a plan does not show of a config. */
+static void hash_config(uint64_t *hash, const struct roost_config *config)
+{
+    for (int32_t i = 0; i < config->launch_count; i++) {
+        const struct launch_config *launch = &config->launches[i];
+        hash_word(hash, sv_from(launch->component));
+        for (int32_t k = 0; k < launch->command_count; k++)
+            hash_word(hash, launch->command[k].text);
+        for (int32_t k = 0; k < launch->env_count; k++)
+            hash_word(hash, launch->env[k].value.text);
+        for (int32_t k = 0; k < launch->port_count; k++)
+            hash_word(hash, sv_from(launch->ports[k].name));
+        for (int32_t k = 0; k < launch->after_count; k++)
+            hash_word(hash, launch->after[k].text);
+        hash_word(hash, launch->ready_what.text);
+    }
+    for (int32_t g = 0; g < config->group_count; g++) {
+        const struct group_config *group = &config->groups[g];
+        for (int32_t e = 0; e < group->env_config_count; e++)
+            for (int32_t v = 0; v < group->env_configs[e].var_count; v++)
+                hash_word(hash, group->env_configs[e].vars[v].value.text);
+        for (int32_t e = 0; e < group->env_config_count; e++)
+            hash_bytes(hash, group->env_configs[e].node_ranks.is_all ? "a" : "r", 1);
+    }
+    for (size_t i = 0; i < roost_config_env_count(config); i++)
+        hash_word(hash, sv_from(roost_config_env(config, i)));
+}
+
+static enum roost_code first_of(enum roost_code a, enum roost_code b)
+{
+    return a != ROOST_OK ? a : b;
+}
+
+static enum roost_code render_plan(const struct roost_plan *plan,
+                                   const struct roost_cluster *cluster, uint64_t *hash)
+{
+    struct roost_text_style style = {.width = 60, .has_color = true};
+    enum roost_code json = roost_render_plan_json(plan, cluster, NULL, hash_bytes, hash);
+    enum roost_code text = roost_render_plan_text(plan, cluster, NULL, &style, hash_bytes, hash);
+    return first_of(json, text);
+}
+
+static enum roost_code finish_report(struct roost_report *report, struct result *result)
+{
+    result->errors = roost_report_errors(report);
+    result->status = roost_report_exit(report);
+    enum roost_code json = roost_render_report_json(report, hash_bytes, &result->report);
+    enum roost_code text = roost_render_report_text(report, NULL, hash_bytes, &result->report);
+    roost_report_free(report);
+    return first_of(json, text);
+}
+
+/* --- scenarios --- */
+
+struct scenario {
+    const char *name;
+    const char *yaml; /* NULL = a file in the test's folder */
+    const char *file;
+    const char *cluster; /* a spec, or the name of a file in the folder */
+    const char *overrides[4];
+    enum roost_mode mode;
+    bool is_lenient, follows_defaults;
+};
+
+static char folder[] = "/tmp/roost-nomem-XXXXXX";
+static char paths[2][128];
+
+static const char *path_in_folder(int which, const char *name)
+{
+    snprintf(paths[which], sizeof paths[which], "%s/%s", folder, name);
+    return paths[which];
+}
+
+/* config -> cluster -> plan -> advice -> renderings, as the program does it. */
+static struct result run_scenario(const struct scenario *it)
+{
+    static const char *const env[] = {"HOME=/root", NULL};
+    struct result result = {0};
+    struct roost_report *report = roost_report_new();
+    if (!report)
+        return (struct result){.code = ROOST_ERR_MEMORY};
+    struct roost_config_options reading = {
+        .path = it->yaml ? "nomem.yaml" : path_in_folder(0, it->file),
+        .text = it->yaml,
+        .text_len = it->yaml ? strlen(it->yaml) : 0,
+        .overrides = it->overrides,
+        .env = env,
+        .follow_defaults = it->follows_defaults,
+        .reads_model = it->mode == ROOST_MODE_MODEL_PARALLEL,
+    };
+    while (it->overrides[reading.override_count])
+        reading.override_count++;
+    struct roost_error err;
+    struct roost_config *config = it->is_lenient ? roost_config_load_lenient(&reading, report, &err)
+                                                 : roost_config_load(&reading, report, &err);
+    result.code = err.code;
+    struct roost_cluster *cluster = NULL;
+    struct roost_plan *plan = NULL;
+    if (config) {
+        bool is_file = it->cluster && strchr(it->cluster, '.');
+        struct roost_cluster_options wanted = {
+            .text = is_file ? path_in_folder(1, it->cluster) : it->cluster, .config = config};
+        cluster = roost_cluster_new(&wanted, report, &err);
+        result.code = first_of(result.code, err.code);
+    }
+    if (cluster) {
+        struct roost_plan_options placing = {.mode = it->mode};
+        plan = roost_plan_new(config, cluster, &placing, report, &err);
+        result.code = first_of(result.code, err.code);
+    } else if (config) {
+        result.code = first_of(result.code, roost_plan_check_texts(config, report, &err));
+    }
+    if (plan && result.code == ROOST_OK) {
+        roost_plan_advise(plan, config, cluster, report);
+        hash_config(&result.plan, config);
+        result.code = render_plan(plan, cluster, &result.plan);
+    }
+    roost_plan_free(plan);
+    roost_cluster_free(cluster);
+    roost_config_free(config);
+    result.code = first_of(result.code, finish_report(report, &result));
+    return result;
+}
+
+#define MODEL                                                                                      \
+    "actor: {model: {tensor_model_parallel_size: 2}}\n"                                            \
+    "rollout: {tensor_parallel_size: 1}\nalgorithm: {recompute_logprobs: true}\n"
+
+static const struct scenario scenarios[] = {
+    {.name = "everything a config can hold",
+     .yaml =
+         "cluster:\n"
+         "  num_nodes: 2\n"
+         "  node_groups:\n"
+         "    - &gpu\n"
+         "      label: gpu\n"
+         "      node_ranks: 0\n"
+         "      env_configs:\n"
+         "        - {node_ranks: all, env_vars: [{A: yes}, {B: \"${oc.env:HOME}/x\"}, {RANK: 0}],\n"
+         "           python_interpreter_path: /bin/python}\n"
+         "    - {label: arms, node_ranks: [0, 1], hardware: {type: Franka, configs: [\n"
+         "        {node_rank: 0, robot_ip: 10.0.0.1, camera_serials: [a, b]}, {node_rank: 1}]}}\n"
+         "    - {<<: *gpu, label: more, node_ranks: 0-1}\n"
+         "    - {label: cpu, node_ranks: all, ignore_hardware: true}\n"
+         "  component_placement:\n"
+         "    actor,critic: {node_group: gpu, placement: \"${ranks.actor}\"}\n"
+         "    rollout: &rollout {node_group: \"gpu, more\", placement: \"4-7:0-1\"}\n"
+         "    copy: *rollout\n"
+         "    env: {node_group: arms, placement: all}\n"
+         "    agent: {node_group: cpu, placement: \"0-1:0-4\"}\n"
+         "    idle: 010\n"
+         "ranks: {n: 3, actor: \"0-${.n}\"}\n"
+         "roost:\n"
+         "  engine: local\n"
+         "  launch:\n"
+         "    actor: {command: [./train, \"%{RANK}\", \"${oc.env:HOME,x}\"], restart: never,\n"
+         "            env: {LOG: debug}, ports: {http: 1}, ready: {port: http}, after: [env]}\n"
+         "    critic: {isolate: false, local_rank: zero, cwd: /tmp, bind: {cpu: all}}\n",
+     .cluster = "1x8 A800,2x8 AMD",
+     .overrides = {"cluster.component_placement.idle=6-7", "roost.launch.actor.command.0=./run",
+                   "new.key={a: [1, 2]}"}},
+    {.name = "defaults composed from files",
+     .file = "main.yaml",
+     .cluster = "1x4",
+     .follows_defaults = true},
+    {.name = "a snapshot", .file = "snapshot.yaml", .cluster = "snapshot.json"},
+    {.name = "the cluster of the config",
+     .yaml =
+         "cluster: {num_nodes: 1, component_placement: {a: all}}\nroost: {cluster: \"1x2,1x0\"}\n"},
+    {.name = "this machine",
+     .yaml =
+         "cluster: {num_nodes: 1, component_placement: {a: {node_group: node, placement: 0}}}\n",
+     .cluster = "local"},
+    {.name = "collocated",
+     .yaml = "cluster: {num_nodes: 1, component_placement: {\"actor,rollout,reward\": 0-3, env: "
+             "0}}\n" MODEL,
+     .cluster = "1x4",
+     .mode = ROOST_MODE_MODEL_PARALLEL},
+    {.name = "disaggregated",
+     .yaml = "cluster: {num_nodes: 2, component_placement: {actor: 0-1, rollout: \"2-3:0-1\", "
+             "inference: 4-5, critic: 6, critic_inference: 7, reward: 0-1}}\n" MODEL,
+     .cluster = "2x4",
+     .mode = ROOST_MODE_MODEL_PARALLEL},
+    {.name = "auto",
+     .yaml = "cluster: {num_nodes: 1, auto_scheduler: true, use_pre_process_policy: true, "
+             "component_placement: {actor: 0-3, rollout: 4-7, reward: 0}}\n" MODEL,
+     .cluster = "1x8",
+     .mode = ROOST_MODE_MODEL_PARALLEL},
+    {.name = "neither mode",
+     .yaml =
+         "cluster: {num_nodes: 1, component_placement: {actor: 0-3, rollout: 2-5, reward: 0}}\n",
+     .cluster = "1x8",
+     .mode = ROOST_MODE_MODEL_PARALLEL},
+    {.name = "many errors",
+     .yaml =
+         "cluster:\n"
+         "  num_nodes: x\n"
+         "  nodegroup: 1\n"
+         "  node_groups:\n"
+         "    - {label: node, node_ranks: 9}\n"
+         "    - {label: a b, node_ranks: 3-1, hardware: {type: Robot, configs: 1}}\n"
+         "    - {node_ranks: [0, [1]], env_configs: {a: b}, ignore_hardware: maybe, wrong: 1}\n"
+         "    - {label: r, node_ranks: 0, hardware: {type: Franka, configs: [{node_rank: 0},\n"
+         "       {node_rank: 0}, {robot_ip: x}, {node_rank: 7, camera: 1}]}}\n"
+         "    - {label: e, node_ranks: 0-1, env_configs: [{node_ranks: 0, env_vars: [{A: 1}, {A: "
+         "2}, 3, {B: 1, C: 2}]}, {node_ranks: 0-3}]}\n"
+         "    - 5\n"
+         "  component_placement:\n"
+         "    actor,: 0-8\n"
+         "    actor: [0]\n"
+         "    rollout: {placement: \"0:0:0,x,1-0\", node_group: zzz, extra: 1}\n"
+         "    c: \"???\"\n"
+         "    d: ${nowhere}\n"
+         "    e: ${oc.env:UNSET}\n"
+         "    f: {node_group: [e, e], placement: 1}\n"
+         "    f: 1\n"
+         "roost: {launch: {nobody: 1, actor: {command: x, env: {RANK: 1}, after: [f, g], ready: "
+         "{}}}, engine: slurm, logs: 1}\n",
+     .cluster = "2x4",
+     .overrides = {"wrong", "cluster.node_groups.9=1"},
+     .is_lenient = true},
+    {.name = "many errors and no cluster",
+     .yaml = "cluster: {num_nodes: 1, component_placement: {a: x, b: \"1,0\", c: {node_group: q, "
+             "placement: 0}, d: 0-3}}\n",
+     .cluster = "missing.json",
+     .is_lenient = true},
+    {.name = "not yaml", .yaml = "cluster: {num_nodes: [1\n"},
+    {.name = "no file", .file = "missing.yaml"},
+    {.name = "a wrong snapshot", .file = "snapshot.yaml", .cluster = "wrong.json"},
+    {.name = "a spec that is none",
+     .yaml = "cluster: {num_nodes: 1, component_placement: {a: 0}}\nroost: {cluster: 1x4 a b}\n"},
+};
+
+/* The three strategies on one cluster, without a config. */
+static struct result run_strategies(const struct scenario *unused)
+{
+    static const int32_t first[] = {0, 2, 3}, ranks[] = {5, 4, 0}, nodes[] = {1, 0, 1};
+    static const char *const labels[] = {"cluster"};
+    const struct roost_scope scope = {.labels = labels, .label_count = 1};
+    const struct roost_packed packed = {0, 7, 2, 2};
+    struct result result = {0};
+    struct roost_error err;
+    (void)unused;
+    struct roost_cluster_options wanted = {.text = "2x4"};
+    struct roost_cluster *cluster = roost_cluster_new(&wanted, NULL, &err);
+    if (!cluster)
+        return (struct result){.code = err.code};
+    for (int i = 0; i < 4; i++) {
+        struct roost_plan *plan =
+            i == 0   ? roost_plan_new_packed(cluster, &scope, &packed, &err)
+            : i == 1 ? roost_plan_new_flexible(cluster, NULL, first, ranks, 2, &err)
+            : i == 2 ? roost_plan_new_node(cluster, &scope, nodes, 3, &err)
+                     : roost_plan_new_node(cluster, NULL, nodes, 0, &err);
+        if (i < 3)
+            result.code = first_of(result.code, err.code);
+        if (plan)
+            result.code = first_of(result.code, render_plan(plan, cluster, &result.plan));
+        roost_plan_free(plan);
+    }
+    roost_cluster_free(cluster);
+    return result;
+}
+
+/* --- running them --- */
+
+typedef struct result (*run_fn)(const struct scenario *);
+
+static struct result run_with(run_fn run, const struct scenario *it, size_t fails_at, bool fails_on)
+{
+    memset(&heap, 0, sizeof heap);
+    heap.fails_at = fails_at;
+    heap.fails_on = fails_on;
+    heap.is_on = true;
+    struct result result = run(it);
+    heap.is_on = false;
+    return result;
+}
+
+static void check_result(const char *name, size_t n, const struct result *usual,
+                         const struct result *got)
+{
+    if (got->code != usual->code && got->code != ROOST_ERR_MEMORY)
+        fail_msg("%s, allocation %zu: '%s' instead of '%s'", name, n, roost_code_word(got->code),
+                 roost_code_word(usual->code));
+    if (got->code == ROOST_OK && got->plan != usual->plan)
+        fail_msg("%s, allocation %zu: another plan", name, n);
+    /* A report may keep less, but it counts right, or it tells of the memory. */
+    if (got->code != ROOST_ERR_MEMORY && got->errors != usual->errors && got->status != 5)
+        fail_msg("%s, allocation %zu: %zu errors instead of %zu", name, n, got->errors,
+                 usual->errors);
+}
+
+static void check_scenario(const char *name, run_fn run, const struct scenario *it)
+{
+    struct result usual = run_with(run, it, 0, false);
+    size_t count = heap.calls, failed = 0;
+    struct result again = run_with(run, it, 0, false);
+    assert_memory_equal(&usual, &again, sizeof usual); /* same input, same result */
+    assert_int_equal(heap.calls, count);
+    assert_true(count > 3);
+    for (size_t n = 1; n <= count; n++) {
+        for (int fails_on = 0; fails_on < 2; fails_on++) {
+            struct result got = run_with(run, it, n, fails_on);
+            check_result(name, n, &usual, &got);
+            failed += got.code == ROOST_ERR_MEMORY;
+        }
+    }
+    assert_true(failed > 0); /* memory did matter */
+}
+
+TEST(any_allocation_may_fail_while_a_config_is_planned)
+{
+    for (size_t i = 0; i < ROWS(scenarios); i++)
+        check_scenario(scenarios[i].name, run_scenario, &scenarios[i]);
+}
+
+TEST(any_allocation_may_fail_while_a_strategy_is_placed)
+{
+    check_scenario("strategies", run_strategies, NULL);
+}
+
+/* --- what a hostile file may cost --- */
+
+enum { MEBIBYTE = 1 << 20, COST_MAX = 64 * MEBIBYTE };
+
+static size_t cost_of(const struct text *yaml, const char *const *env)
+{
+    struct roost_config_options reading = {
+        .path = "hostile.yaml", .text = yaml->bytes, .text_len = yaml->len, .env = env};
+    assert_true(yaml->len <= MEBIBYTE);
+    memset(&heap, 0, sizeof heap);
+    heap.limit = (size_t)2 * COST_MAX;
+    heap.is_on = true;
+    struct roost_report *report = roost_report_new();
+    struct roost_config *config = roost_config_load_lenient(&reading, report, NULL);
+    if (config) {
+        struct roost_cluster_options wanted = {.text = "2x4", .config = config};
+        struct roost_cluster *cluster = roost_cluster_new(&wanted, report, NULL);
+        struct roost_plan *plan =
+            cluster ? roost_plan_new(config, cluster, NULL, report, NULL) : NULL;
+        roost_plan_free(plan);
+        roost_cluster_free(cluster);
+        enum roost_code code = roost_plan_check_texts(config, report, NULL);
+        (void)code;
+    }
+    roost_config_free(config);
+    roost_report_free(report);
+    heap.is_on = false;
+    return heap.peak;
+}
+
+/* Fills up to a mebibyte with `piece`, then ends with `tail`. %d in it counts. */
+static void fill(struct text *yaml, const char *piece, int most, const char *tail)
+{
+    for (int i = 0; i < most && yaml->len + 64 < MEBIBYTE; i++) {
+        const char *mark = strchr(piece, '%');
+        text_append(yaml, piece, mark ? (size_t)(mark - piece) : strlen(piece));
+        if (mark) {
+            text_int(yaml, i);
+            text_puts(yaml, mark + 1);
+        }
+    }
+    text_puts(yaml, tail);
+}
+
+static void check_cost(const char *name, struct text *yaml, const char *const *env)
+{
+    size_t cost = cost_of(yaml, env);
+    if (cost > COST_MAX)
+        fail_msg("%s: a file of %zu bytes costs %zu MiB", name, yaml->len, cost / MEBIBYTE);
+    text_release(yaml);
+}
+
+#define HEAD "cluster: {num_nodes: 2, component_placement: {actor: 0}}\n"
+
+TEST(interpolations_cannot_be_made_to_cost_memory)
+{
+    struct text yaml = TEXT_INIT;
+    text_puts(&yaml, HEAD "x: ");
+    text_repeat(&yaml, 'x', 65000);
+    text_puts(&yaml, "\nroost: {launch: {actor: {command: [");
+    fill(&yaml, "'${x}y',", 90000, "]}}}\n");
+    check_cost("joined texts", &yaml, NULL);
+
+    char variable[65000 + 8];
+    const char *const env[] = {variable, NULL};
+    memset(variable, 'x', sizeof variable);
+    memcpy(variable, "V=", 2);
+    variable[sizeof variable - 1] = '\0';
+    text_puts(&yaml, HEAD "roost: {launch: {actor: {command: [");
+    fill(&yaml, "'${oc.env:V}',", 90000, "]}}}\n");
+    check_cost("one large variable", &yaml, env);
+}
+
+TEST(names_that_are_not_there_cannot_be_made_to_cost_memory)
+{
+    struct text yaml = TEXT_INIT;
+    text_puts(&yaml, "cluster: {num_nodes: 2, component_placement: {");
+    fill(&yaml, "c%: 0,", 4096, "}}\nroost: {launch: {");
+    fill(&yaml, "n%: 1,", 40000, "}}\n");
+    check_cost("launch of components that are not placed", &yaml, NULL);
+
+    text_puts(&yaml, "cluster: {num_nodes: 2, node_groups: [");
+    fill(&yaml, "{label: g%, node_ranks: 0},", 4096, "], component_placement: {");
+    fill(&yaml, "c%: {node_group: [z,y,x,w,v,u,t,s,r,q,p], placement: 0},", 4000, "}}\n");
+    check_cost("labels of groups that are not there", &yaml, NULL);
+}
+
+TEST(groups_cannot_be_made_to_cost_memory)
+{
+    struct text yaml = TEXT_INIT;
+    text_puts(&yaml, "cluster: {num_nodes: 2000000, component_placement: {actor: 0}, node_groups: "
+                     "[{label: g, node_ranks: \"");
+    for (int i = 0; i < 10000; i++)
+        text_printf(&yaml, "%d,", 2 * i);
+    text_puts(&yaml, "\", env_configs: [");
+    fill(&yaml, "{node_ranks: 0},", 30000, "]}]}\n");
+    check_cost("env_configs of a scattered group", &yaml, NULL);
+
+    text_puts(&yaml, "cluster: {num_nodes: 2, component_placement: {actor: 0}, node_groups: [");
+    fill(&yaml, "{label: g%, node_ranks: all},", 4096, "]}\n");
+    check_cost("many groups", &yaml, NULL);
+}
+
+TEST(shapes_of_yaml_cannot_be_made_to_cost_memory)
+{
+    static const struct {
+        const char *head, *piece, *tail;
+    } rows[] = {
+        {"[", "a,", "]"},
+        {"", "[", ""},
+        {"{", "k%: 1,", "}"},
+        {"{", "? a%,", "}"},
+        {"a: &a {b: 1, c: 2, d: 3}\n", "k%: {<<: *a}\n", ""},
+        {"cluster: {num_nodes: 1, component_placement: {a: \"", "0,", "\"}}"},
+        {"cluster: {num_nodes: 1, component_placement: {a: 0-3}, node_groups: [",
+         "{label: x, node_ranks: 0-1},", "]}"},
+        {"cluster: {num_nodes: 1, component_placement: {a: 0-3}}\nroost: {launch: {a: {env: {",
+         "V%: 1,", "}}}}"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct text yaml = TEXT_INIT;
+        text_puts(&yaml, rows[i].head);
+        fill(&yaml, rows[i].piece, 1000000, rows[i].tail);
+        check_cost(rows[i].piece, &yaml, NULL);
+    }
+}
+
+/* --- files --- */
+
+static void put_file(const char *name, const char *content)
+{
+    FILE *file = fopen(path_in_folder(0, name), "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char *const files[][2] = {
+    {"main.yaml", "defaults:\n  - base\n  - group: part\n  - optional none\n  - missing\n"
+                  "  - override x: y\n  - _self_\n"
+                  "cluster: {component_placement: {actor: \"${part.ranks}\"}}\n"},
+    {"base.yaml",
+     "defaults: [more@extra]\ncluster: {num_nodes: 1, component_placement: {env: 0}}\n"},
+    {"more.yaml", "a: {b: c}\n"},
+    {"group/part.yaml", "# @package part\nranks: 1-2\n"},
+    {"snapshot.yaml", "cluster: {num_nodes: 1, component_placement: {actor: all}}\n"},
+    {"snapshot.json",
+     "{\"roost\": 1, \"cluster\": {\"nodes\": [{\"id\": \"b\", \"address\": \"node10\", "
+     "\"accelerators\": [{\"id\": \"0\", \"uuid\": \"u\"}, {\"numa\": 1}], \"hardware\": "
+     "[{\"type\": "
+     "\"Franka\", \"config\": {\"a\": [1, {\"b\": null}]}}]}, {\"address\": \"node9\", \"id\": "
+     "\"a\", "
+     "\"num_accelerators\": 3, \"accelerator_model\": \"X\", \"extra\": [1, 2]}]}}\n"},
+    {"wrong.json",
+     "{\"cluster\": {\"nodes\": [{\"num_accelerators\": 1, \"accelerators\": []}]}}\n"},
+};
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder) || mkdirat(AT_FDCWD, path_in_folder(0, "group"), 0700) != 0)
+        return -1;
+    for (size_t i = 0; i < ROWS(files); i++)
+        put_file(files[i][0], files[i][1]);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(files); i++)
+        unlink(path_in_folder(0, files[i][0]));
+    rmdir(path_in_folder(0, "group"));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_allocation_may_fail_while_a_config_is_planned),
+        cmocka_unit_test(any_allocation_may_fail_while_a_strategy_is_placed),
+        cmocka_unit_test(interpolations_cannot_be_made_to_cost_memory),
+        cmocka_unit_test(names_that_are_not_there_cannot_be_made_to_cost_memory),
+        cmocka_unit_test(groups_cannot_be_made_to_cost_memory),
+        cmocka_unit_test(shapes_of_yaml_cannot_be_made_to_cost_memory),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
