@@ -2,6 +2,7 @@
  * Few keys are compared one by one; from MANY on an object has a hash table of its own, which goes
  * when the object is closed. The hash is seeded with an address, since a document must not be able to
  * choose keys that all collide; nothing depends on its order. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,7 @@ static bool append(struct json_reader *reader, const struct json_key *key, struc
     if (text.len)
         memcpy(bytes->bytes + bytes->len, text.at, text.len);
     bytes->len += text.len;
+    assert(reader->keys);
     reader->keys[reader->key_count++] = *key;
     return true;
 }

@@ -152,7 +152,8 @@ static struct strview join(struct composer *composer, struct strview outer, char
         return (struct strview){0};
     }
     for (char *c = copy; sign == '.' && *c; c++)
-        *c = *c == '/' ? '.' : *c;
+        if (*c == '/')
+            *c = '.';
     return sv_from(copy);
 }
 
