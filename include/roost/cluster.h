@@ -39,6 +39,9 @@ struct roost_cluster_options {
     const char *text;
     /* Borrowed for the call; NULL = no config: all nodes, and only the built-in groups. */
     const struct roost_config *config;
+    /* How many nodes to take, in node order; 0 = as the config says, else all. A config that says
+     * otherwise is an error. */
+    int32_t num_nodes;
 };
 
 /* Builds a cluster: finds the nodes, puts them in order, keeps the first num_nodes of them, adds the
@@ -48,6 +51,35 @@ ROOST_API struct roost_cluster *roost_cluster_new(const struct roost_cluster_opt
                                                   struct roost_report *report,
                                                   struct roost_error *err);
 ROOST_API void roost_cluster_free(struct roost_cluster *cluster);
+
+/* A node of a cluster that somebody else describes. */
+struct roost_node_part {
+    enum roost_accelerator accelerator;
+    int32_t num_accelerators;
+    const char *const *hardware_types; /* one for every robot and the like on it */
+    size_t hardware_count;
+};
+
+/* A node group of such a cluster. */
+struct roost_group_part {
+    const char *label;
+    const char *hardware_type; /* what its ranks count; NULL = nodes */
+    const int32_t *node_ranks; /* in any order */
+    int32_t node_count;
+};
+
+struct roost_cluster_parts {
+    const struct roost_node_part *nodes; /* by node rank */
+    int32_t node_count;
+    const struct roost_group_part
+        *groups; /* `cluster` and `node` are added when they are not here */
+    size_t group_count;
+};
+
+/* Builds a cluster from parts, all borrowed for the call. NULL on failure, `err` (may be NULL) says
+ * why. */
+ROOST_API struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *parts,
+                                                        struct roost_error *err);
 
 /* Whether `text` has the form of a spec, rather than being a file or "local". */
 ROOST_API bool roost_cluster_is_spec(const char *text);
@@ -70,6 +102,16 @@ struct roost_node {
 /* Fills *out; false when there is no such node. */
 ROOST_API bool roost_cluster_node(const struct roost_cluster *cluster, int32_t node_rank,
                                   struct roost_node *out);
+
+/* A robot, or anything else that a node has and the config counts; borrowed from the cluster. */
+struct roost_hardware {
+    const char *type;
+    const char *config; /* its fields as a JSON object */
+};
+
+/* Fills *out with one of a node's num_hardware units; false when there is no such. */
+ROOST_API bool roost_cluster_hardware(const struct roost_cluster *cluster, int32_t node_rank,
+                                      int32_t index, struct roost_hardware *out);
 
 /* A node group, text and ranks borrowed from the cluster. */
 struct roost_node_group {

@@ -25,6 +25,8 @@ struct roost_config_options {
     const char *const *env; /* "NAME=value" texts, NULL-terminated, for ${oc.env:...} */
     bool follow_defaults;   /* compose Hydra `defaults` from files beside the config */
     bool reads_model;       /* read what ROOST_MODE_MODEL_PARALLEL needs: actor, rollout, ... */
+    bool is_composed;       /* `text` is what another YAML reader made of a file: a plain number may
+                               have been written in base 60, which is said */
 };
 
 /* Reads, resolves and checks a config. Every fault goes to `report` (may be NULL), the first also to
@@ -52,6 +54,51 @@ ROOST_API const char *roost_config_cluster(const struct roost_config *config);
 /* Names of placed components in the order written, borrowed from the config. */
 ROOST_API size_t roost_config_component_count(const struct roost_config *config);
 ROOST_API const char *roost_config_component(const struct roost_config *config, size_t index);
+
+/* Which entry of component_placement names the component: those of one entry share its placement. */
+ROOST_API size_t roost_config_component_rule(const struct roost_config *config, size_t index);
+
+/* Labels of node groups that components name, borrowed from the config; one may come twice. */
+ROOST_API size_t roost_config_label_count(const struct roost_config *config);
+ROOST_API const char *roost_config_label(const struct roost_config *config, size_t index);
+
+/* An entry of cluster.node_groups, text borrowed from the config. */
+struct roost_group_config {
+    const char *label;
+    const char *hardware_type; /* as declared; NULL = by what the nodes have */
+    size_t hardware_type_len;
+    bool ignores_hardware;
+    size_t env_count; /* entries of env_configs */
+};
+
+/* The groups in the order written; false when there is no such group. */
+ROOST_API size_t roost_config_group_count(const struct roost_config *config);
+ROOST_API bool roost_config_group(const struct roost_config *config, size_t index,
+                                  struct roost_group_config *out);
+
+/* The lowest node rank of the group at or above `from`, -1 when there is none. */
+ROOST_API int32_t roost_config_group_node(const struct roost_config *config, size_t index,
+                                          int32_t from);
+
+/* An entry of env_configs, text borrowed from the config. */
+struct roost_env_config {
+    const char *python_interpreter_path; /* NULL = none */
+    size_t python_interpreter_path_len;
+    size_t var_count;
+};
+
+struct roost_env_var {
+    const char *name, *value;
+    size_t name_len, value_len;
+};
+
+/* Entries of env_configs, their nodes (as above) and their variables; false when there is no such. */
+ROOST_API bool roost_config_env_config(const struct roost_config *config, size_t group, size_t env,
+                                       struct roost_env_config *out);
+ROOST_API int32_t roost_config_env_node(const struct roost_config *config, size_t group, size_t env,
+                                        int32_t from);
+ROOST_API bool roost_config_env_var(const struct roost_config *config, size_t group, size_t env,
+                                    size_t var, struct roost_env_var *out);
 
 /* Environment variables that were looked up, set or not, borrowed from the config. */
 ROOST_API size_t roost_config_env_count(const struct roost_config *config);

@@ -144,6 +144,15 @@ struct roost_packed {
     int32_t stride;      /* at least 1 */
 };
 
+/* What is wrong with a strategy whatever the cluster is; the constructors below check it again. */
+ROOST_API enum roost_code roost_packed_check(const struct roost_packed *packed,
+                                             struct roost_error *err) ROOST_MUST_USE;
+ROOST_API enum roost_code roost_flexible_check(const int32_t *first, const int32_t *ranks,
+                                               int32_t process_count,
+                                               struct roost_error *err) ROOST_MUST_USE;
+ROOST_API enum roost_code roost_node_check(const int32_t *node_ranks, int32_t process_count,
+                                           struct roost_error *err) ROOST_MUST_USE;
+
 ROOST_API struct roost_plan *roost_plan_new_packed(const struct roost_cluster *cluster,
                                                    const struct roost_scope *scope,
                                                    const struct roost_packed *packed,

@@ -71,6 +71,7 @@ static void read_sections(struct roost_config *config, const struct roost_config
         .config = config,
         .arena = &config->arena,
         .diag = diag,
+        .is_composed = options->is_composed,
         .resolver = {.arena = &config->arena,
                      .root = config->root,
                      .env = options->env,
@@ -159,6 +160,11 @@ size_t roost_config_component_count(const struct roost_config *config)
 const char *roost_config_component(const struct roost_config *config, size_t index)
 {
     return index < (size_t)config->component_count ? config->components[index].name : NULL;
+}
+
+size_t roost_config_component_rule(const struct roost_config *config, size_t index)
+{
+    return index < (size_t)config->component_count ? (size_t)config->components[index].rule : 0;
 }
 
 size_t roost_config_env_count(const struct roost_config *config)

@@ -12,7 +12,8 @@ struct reader {
     struct arena *arena;
     struct diag *diag;
     struct resolver resolver;
-    size_t cost; /* of all that was read: see read_value */
+    bool is_composed; /* see roost_config_options */
+    size_t cost;      /* of all that was read: see read_value */
 };
 
 /* A list of the keys a mapping may have. */

@@ -1,5 +1,6 @@
 /* section_components.c - cluster.component_placement: which names share which placement text, in
  * which node groups. The text itself is the business of placement/. */
+#include "base/number.h"
 #include "config/sections.h"
 #include "config/yaml11.h"
 
@@ -65,8 +66,10 @@ static bool add_label(struct reader *reader, struct placement_rule *rule, struct
         diag_hint(reader->diag, "separate several labels by commas: \"a800,4090\"");
         return false;
     }
-    rule->labels[rule->label_count++] = (struct word){label, at};
-    return true;
+    const char *copy = read_copy(reader, label);
+    if (copy)
+        rule->labels[rule->label_count++] = (struct word){sv_from(copy), at};
+    return copy != NULL;
 }
 
 /* One label, several in one text, or a list. */
@@ -113,10 +116,27 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
     return is_good;
 }
 
+/* What another reader handed on as a number may have been a resource and a process. */
+static void warn_base60(struct reader *reader, const struct node *scalar)
+{
+    int64_t number;
+    if (!reader->is_composed || !scalar->is_plain ||
+        number_parse(scalar->text, ROOST_RANK_MAX, &number) != NUMBER_OK || number < 60)
+        return;
+    diag_warn(
+        reader->diag, ROOST_WARN_READING, node_place(scalar),
+        "%lld is what YAML readers make of %lld:%lld; if that is what the file says, resource "
+        "and process were lost",
+        (long long)number, (long long)(number / 60), (long long)(number % 60));
+    diag_hint(reader->diag, "write \"%lld:%lld\" in quotes there", (long long)(number / 60),
+              (long long)(number % 60));
+}
+
 static bool read_placement_text(struct reader *reader, const struct node *node, struct word *out)
 {
     if (node->kind == NODE_SCALAR) {
         yaml11_warn_number(node, reader->diag);
+        warn_base60(reader, node);
         *out = (struct word){node->text, node_place(node)};
         return true;
     }

@@ -5,8 +5,8 @@
  * p % stride, and holds start + block * n * stride + offset + k * stride for k = 0 .. n - 1. */
 #include "placement/plan.h"
 
-static bool check(const struct roost_packed *packed, const struct selection *selection,
-                  struct place at, struct diag *diag)
+/* What is wrong whatever the cluster is. */
+static bool check_numbers(const struct roost_packed *packed, struct place at, struct diag *diag)
 {
     if (packed->start < 0 || packed->end < packed->start) {
         diag_error(diag, ROOST_ERR_RANK, at,
@@ -28,6 +28,21 @@ static bool check(const struct roost_packed *packed, const struct selection *sel
                    (long long)count, (int)packed->per_process, (int)packed->stride);
         return false;
     }
+    return true;
+}
+
+enum roost_code roost_packed_check(const struct roost_packed *packed, struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    check_numbers(packed, NOWHERE, &diag);
+    return diag.first;
+}
+
+static bool check(const struct roost_packed *packed, const struct selection *selection,
+                  struct place at, struct diag *diag)
+{
+    if (!check_numbers(packed, at, diag))
+        return false;
     if (selection->is_node) {
         diag_error(diag, ROOST_ERR_HARDWARE, at,
                    "packed placement needs hardware: node group '%s' has "
@@ -41,7 +56,7 @@ static bool check(const struct roost_packed *packed, const struct selection *sel
                    selection->unit);
         return false;
     }
-    if (count / packed->per_process > (1 << 24)) {
+    if ((packed->end - packed->start) / packed->per_process >= (1 << 24)) {
         diag_error(diag, ROOST_ERR_LIMIT, at, "more than %d processes", 1 << 24);
         return false;
     }

@@ -71,6 +71,60 @@ struct roost_plan *roost_plan_new_packed(const struct roost_cluster *cluster,
                       rows_fill(&build.context, &holdings, component));
 }
 
+static bool check_count(int32_t process_count, struct diag *diag)
+{
+    if (process_count > 0 && process_count <= (1 << 24))
+        return true;
+    if (process_count > 0)
+        diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d processes", 1 << 24);
+    else
+        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the list of processes must not be empty");
+    return false;
+}
+
+/* What is wrong with a process's list whatever the cluster is. */
+static bool check_list(const int32_t *ranks, int32_t count, int32_t process, struct diag *diag)
+{
+    if (count < 1) {
+        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the ranks of process %d must not be empty",
+                   (int)process);
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (ranks[i] < 0) {
+            diag_error(diag, ROOST_ERR_FIT, NOWHERE,
+                       "rank %d of process %d is out of range: ranks start at 0", (int)ranks[i],
+                       (int)process);
+            return false;
+        }
+    }
+    return true;
+}
+
+enum roost_code roost_flexible_check(const int32_t *first, const int32_t *ranks,
+                                     int32_t process_count, struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    bool is_good = check_count(process_count, &diag);
+    for (int32_t p = 0; is_good && p < process_count; p++)
+        is_good = check_list(ranks + first[p], first[p + 1] - first[p], p, &diag);
+    return diag.first;
+}
+
+enum roost_code roost_node_check(const int32_t *node_ranks, int32_t process_count,
+                                 struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    bool is_good = check_count(process_count, &diag);
+    for (int32_t p = 0; is_good && p < process_count; p++) {
+        is_good = node_ranks[p] >= 0;
+        if (!is_good)
+            diag_error(&diag, ROOST_ERR_FIT, NOWHERE,
+                       "node rank %d is out of range: ranks start at 0", (int)node_ranks[p]);
+    }
+    return diag.first;
+}
+
 static int by_rank(const void *a, const void *b)
 {
     int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
@@ -94,7 +148,7 @@ static bool check_ranks(struct build *build, const int32_t *ranks, int32_t count
 {
     int32_t total = selection_size(&build->selection);
     for (int32_t i = 0; i < count; i++) {
-        if (ranks[i] < 0 || ranks[i] >= total) {
+        if (ranks[i] >= total) {
             diag_error(&build->diag, ROOST_ERR_FIT, NOWHERE,
                        "rank %d of process %d is out of range: there are %d %s", (int)ranks[i],
                        (int)process, (int)total, build->selection.unit);
@@ -125,11 +179,8 @@ static bool hold_lists(struct build *build, const int32_t *first, const int32_t 
     }
     for (int32_t p = 0; p < process_count; p++) {
         int32_t count = first[p + 1] - first[p];
-        if (count < 1) {
-            diag_error(&build->diag, ROOST_ERR_RANK, NOWHERE,
-                       "the ranks of process %d must not be empty", (int)p);
+        if (!check_list(ranks + first[p], count, p, &build->diag))
             return false;
-        }
         memcpy(sorted + first[p], ranks + first[p], (size_t)count * sizeof *sorted);
         qsort(sorted + first[p], (size_t)count, sizeof *sorted, by_rank);
         if (!check_ranks(build, sorted + first[p], count, p))
@@ -171,18 +222,6 @@ static bool set_ranges(struct build *build, const struct holdings *holdings)
     return true;
 }
 
-static bool check_count(struct build *build, int32_t process_count)
-{
-    if (process_count > 0 && process_count <= (1 << 24))
-        return true;
-    if (process_count > 0)
-        diag_error(&build->diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d processes", 1 << 24);
-    else
-        diag_error(&build->diag, ROOST_ERR_RANK, NOWHERE,
-                   "the list of processes must not be empty");
-    return false;
-}
-
 struct roost_plan *roost_plan_new_flexible(const struct roost_cluster *cluster,
                                            const struct roost_scope *scope, const int32_t *first,
                                            const int32_t *ranks, int32_t process_count,
@@ -199,7 +238,7 @@ struct roost_plan *roost_plan_new_flexible(const struct roost_cluster *cluster,
                    build.selection.groups[0]->label);
         return finish(&build, false);
     }
-    return finish(&build, check_count(&build, process_count) &&
+    return finish(&build, check_count(process_count, &build.diag) &&
                               hold_lists(&build, first, ranks, process_count, &holdings) &&
                               set_ranges(&build, &holdings) &&
                               rows_fill(&build.context, &holdings, build.plan->components));
@@ -211,7 +250,7 @@ struct roost_plan *roost_plan_new_node(const struct roost_cluster *cluster,
 {
     struct build build;
     struct holdings holdings;
-    if (!start(&build, cluster, scope, err) || !check_count(&build, process_count) ||
+    if (!start(&build, cluster, scope, err) || !check_count(process_count, &build.diag) ||
         !selection_by_node(&build.selection, &build.scratch, &build.diag))
         return finish(&build, false);
     build.plan->components->strategy = ROOST_STRATEGY_NODE;

@@ -31,22 +31,20 @@ static bool find_nodes(struct roost_cluster *cluster, const char *text, struct p
     return topology_from_snapshot(cluster, text, diag);
 }
 
-/* Fewer nodes than the config wants is an error; of more, the first are taken. */
-static bool cut_to_num_nodes(struct roost_cluster *cluster, const struct roost_config *config,
+/* Fewer nodes than wanted is an error; of more, the first are taken. */
+static bool cut_to_num_nodes(struct roost_cluster *cluster, int32_t wanted, struct place at,
                              struct diag *diag)
 {
-    int32_t wanted = config->num_nodes;
     if (wanted == 0 || wanted == cluster->node_count)
         return true;
     if (wanted > cluster->node_count) {
-        diag_error(diag, ROOST_ERR_FIT, config->num_nodes_at,
-                   "num_nodes is %d, but the cluster has %d", (int)wanted,
+        diag_error(diag, ROOST_ERR_FIT, at, "num_nodes is %d, but the cluster has %d", (int)wanted,
                    (int)cluster->node_count);
         diag_hint(diag, "lower num_nodes to %d, or plan against a larger cluster",
                   (int)cluster->node_count);
         return false;
     }
-    diag_warn(diag, ROOST_WARN_EXTRA_NODES, config->num_nodes_at,
+    diag_warn(diag, ROOST_WARN_EXTRA_NODES, at,
               "num_nodes is %d, but the cluster has %d nodes; nodes from %d on are not used",
               (int)wanted, (int)cluster->node_count, (int)wanted);
     cluster->node_count = wanted;
@@ -82,7 +80,25 @@ static bool apply_config(struct roost_cluster *cluster, const struct roost_confi
                          struct diag *diag)
 {
     warn_order(cluster, config, diag);
-    return cut_to_num_nodes(cluster, config, diag) && topology_add_robots(cluster, config, diag);
+    return cut_to_num_nodes(cluster, config->num_nodes, config->num_nodes_at, diag) &&
+           topology_add_robots(cluster, config, diag);
+}
+
+/* A number beside a config says the same, or one of them is wrong. */
+static bool check_num_nodes(int32_t num_nodes, const struct roost_config *config, struct diag *diag)
+{
+    if (num_nodes < 0) {
+        diag_error(diag, ROOST_ERR_USAGE, NOWHERE,
+                   "'num_nodes' must be a positive integer, or 0 for all nodes, not %d",
+                   (int)num_nodes);
+        return false;
+    }
+    if (num_nodes == 0 || !config || config->num_nodes == num_nodes)
+        return true;
+    diag_error(diag, ROOST_ERR_USAGE, config->num_nodes_at,
+               "num_nodes is asked to be %d, but the config says %d", (int)num_nodes,
+               (int)config->num_nodes);
+    return false;
 }
 
 static bool build(struct roost_cluster *cluster, const struct roost_cluster_options *options,
@@ -100,9 +116,11 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
         diag_hint(diag, "pass --cluster 2x8, a snapshot, or local");
         return false;
     }
-    return find_nodes(cluster, text, at, diag) && topology_order_nodes(cluster, text, diag) &&
-           (!config || apply_config(cluster, config, diag)) && count_accelerators(cluster, diag) &&
-           topology_add_groups(cluster, config, diag);
+    return check_num_nodes(options->num_nodes, config, diag) &&
+           find_nodes(cluster, text, at, diag) && topology_order_nodes(cluster, text, diag) &&
+           (config ? apply_config(cluster, config, diag)
+                   : cut_to_num_nodes(cluster, options->num_nodes, NOWHERE, diag)) &&
+           count_accelerators(cluster, diag) && topology_add_groups(cluster, config, diag);
 }
 
 struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
@@ -115,6 +133,22 @@ struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *opti
         return NULL;
     }
     if (build(cluster, options, &diag))
+        return cluster;
+    roost_cluster_free(cluster);
+    return NULL;
+}
+
+struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *parts,
+                                              struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    struct roost_cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster) {
+        diag_nomem(&diag);
+        return NULL;
+    }
+    if (topology_from_parts(cluster, parts, &diag) && count_accelerators(cluster, &diag) &&
+        topology_add_parts(cluster, parts, &diag))
         return cluster;
     roost_cluster_free(cluster);
     return NULL;
@@ -156,6 +190,19 @@ bool roost_cluster_node(const struct roost_cluster *cluster, int32_t node_rank,
     for (const struct unit *unit = node->units; unit; unit = unit->next)
         out->num_hardware++;
     return true;
+}
+
+bool roost_cluster_hardware(const struct roost_cluster *cluster, int32_t node_rank, int32_t index,
+                            struct roost_hardware *out)
+{
+    if (node_rank < 0 || node_rank >= cluster->node_count || index < 0)
+        return false;
+    const struct unit *unit = cluster->nodes[node_rank].units;
+    while (unit && index-- > 0)
+        unit = unit->next;
+    if (unit)
+        *out = (struct roost_hardware){unit->type, unit->config};
+    return unit != NULL;
 }
 
 size_t roost_cluster_group_count(const struct roost_cluster *cluster)

@@ -76,6 +76,9 @@ bool topology_from_spec(struct roost_cluster *cluster, struct strview text, stru
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct diag *diag);
 bool topology_from_local(struct roost_cluster *cluster, struct diag *diag);
 
+bool topology_from_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
+                         struct diag *diag);
+
 /* --- the steps of roost_cluster_new --- */
 
 /* Puts nodes in node order: by explicit rank, else by address. */
@@ -88,5 +91,13 @@ bool topology_add_robots(struct roost_cluster *cluster, const struct roost_confi
 /* Builds the groups of the config (may be NULL) and the built-in ones. */
 bool topology_add_groups(struct roost_cluster *cluster, const struct roost_config *config,
                          struct diag *diag);
+
+/* Adds one group; cluster->groups has room for it. */
+bool topology_add_group(struct roost_cluster *cluster, const struct group_config *config,
+                        struct diag *diag);
+
+/* Builds the groups of the parts and the built-in ones that are not among them. */
+bool topology_add_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
+                        struct diag *diag);
 
 #endif

@@ -194,8 +194,8 @@ static bool choose_type(struct roost_cluster *cluster, struct node_group *group,
     return true;
 }
 
-static bool add_group(struct roost_cluster *cluster, const struct group_config *config,
-                      struct diag *diag)
+bool topology_add_group(struct roost_cluster *cluster, const struct group_config *config,
+                        struct diag *diag)
 {
     struct node_group *group = &cluster->groups[cluster->group_count];
     *group = (struct node_group){.label = arena_copy(&cluster->arena, sv_from(config->label)),
@@ -222,10 +222,10 @@ bool topology_add_groups(struct roost_cluster *cluster, const struct roost_confi
         return false;
     }
     for (int32_t g = 0; g < configured; g++)
-        if (!add_group(cluster, &config->groups[g], diag))
+        if (!topology_add_group(cluster, &config->groups[g], diag))
             return false;
     const struct group_config all = {.label = "cluster", .node_ranks = {.is_all = true}};
     const struct group_config nodes = {
         .label = "node", .node_ranks = {.is_all = true}, .ignores_hardware = true};
-    return add_group(cluster, &all, diag) && add_group(cluster, &nodes, diag);
+    return topology_add_group(cluster, &all, diag) && topology_add_group(cluster, &nodes, diag);
 }

@@ -52,6 +52,7 @@ VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not co
 OTHER_FILES = {
     "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
+    "src/topology/parts.c": "only clusters that Python objects describe; src/topology/parts_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
 }
 # Texts that no run of `check` or `plan` reaches.
@@ -61,6 +62,10 @@ OTHER_TEXTS = {
     "no cluster to plan against": "roost_cluster_new without a config and a text, from C and Python only",
     "pass --cluster 2x8, a snapshot, or local": "its cure",
     "the config was read without what model-parallel placement needs": "roost_plan_new with other options than the config's",
+    "%lld is what YAML readers make of %lld:%lld; if that is what the file says, resource and process were lost": "composed configs, from C and Python only; src/config/config_groups_test.c",
+    'write "%lld:%lld" in quotes there': "its cure",
+    "'num_nodes' must be a positive integer, or 0 for all nodes, not %d": "roost_cluster_options.num_nodes, from C and Python only; src/topology/parts_test.c",
+    "num_nodes is asked to be %d, but the config says %d": "the same",
     "merges bring in more than %d keys": "a second fence: the limit on aliases comes before it",
     "cannot write: %s": "test_a_full_disk_is_said below",
     "cannot write to standard output": "test_a_full_disk_is_said below",

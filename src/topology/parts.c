@@ -1,0 +1,108 @@
+/* parts.c - a cluster that somebody else describes: nodes by rank, groups by their nodes. */
+#include <string.h>
+
+#include "topology/cluster.h"
+
+static bool copy_units(struct roost_cluster *cluster, struct cluster_node *node,
+                       const struct roost_node_part *part)
+{
+    for (size_t i = 0; i < part->hardware_count; i++) {
+        struct unit *unit = arena_zeroed(&cluster->arena, struct unit, 1);
+        const char *type = arena_copy(&cluster->arena, sv_from(part->hardware_types[i]));
+        if (!unit || !type)
+            return false;
+        *unit = (struct unit){type, "{}", NULL};
+        *(node->last_unit ? &node->last_unit->next : &node->units) = unit;
+        node->last_unit = unit;
+    }
+    return true;
+}
+
+bool topology_from_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
+                         struct diag *diag)
+{
+    if (parts->node_count < 1 || parts->node_count > CLUSTER_NODES_MAX) {
+        diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "a cluster has 1 to %d nodes, not %d",
+                   CLUSTER_NODES_MAX, (int)parts->node_count);
+        return false;
+    }
+    cluster->nodes = arena_array(&cluster->arena, struct cluster_node, parts->node_count);
+    if (!cluster->nodes) {
+        diag_nomem(diag);
+        return false;
+    }
+    cluster->node_count = parts->node_count;
+    for (int32_t n = 0; n < parts->node_count; n++) {
+        const struct roost_node_part *part = &parts->nodes[n];
+        if (part->num_accelerators < 0 || part->num_accelerators > CLUSTER_ACCELERATORS_MAX) {
+            diag_error(diag, ROOST_ERR_LIMIT, NOWHERE,
+                       "node %d has %d accelerators; 0 to %d can be numbered", (int)n,
+                       (int)part->num_accelerators, CLUSTER_ACCELERATORS_MAX);
+            return false;
+        }
+        cluster->nodes[n] = (struct cluster_node){
+            .num_cpus = -1,
+            .explicit_rank = n,
+            .accelerator_count = part->num_accelerators,
+            .accelerator = part->accelerator,
+        };
+        if (!copy_units(cluster, &cluster->nodes[n], part)) {
+            diag_nomem(diag);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_part(struct roost_cluster *cluster, const struct roost_group_part *part,
+                     struct diag *diag)
+{
+    struct arena scratch = ARENA_INIT;
+    struct rankset ranks = {.ranges = arena_array(&scratch, struct rank_range, part->node_count)};
+    bool is_good = ranks.ranges != NULL;
+    if (!is_good)
+        diag_nomem(diag);
+    for (int32_t i = 0; is_good && i < part->node_count; i++) {
+        int32_t rank = part->node_ranks[i];
+        is_good = rank >= 0 && rank < cluster->node_count;
+        ranks.ranges[ranks.count++] = (struct rank_range){rank, rank};
+        if (!is_good)
+            diag_error(diag, ROOST_ERR_FIT, NOWHERE,
+                       "node group '%s' names node %d, which is out of range: there are %d nodes",
+                       part->label, (int)rank, (int)cluster->node_count);
+    }
+    if (is_good) {
+        rankset_settle(&ranks);
+        const struct group_config group = {
+            .label = part->label,
+            .node_ranks = ranks,
+            .hardware_type = {part->hardware_type ? sv_from(part->hardware_type) : SV(""), NOWHERE},
+            .ignores_hardware = !part->hardware_type,
+        };
+        is_good = topology_add_group(cluster, &group, diag);
+    }
+    arena_release(&scratch);
+    return is_good;
+}
+
+bool topology_add_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
+                        struct diag *diag)
+{
+    cluster->groups = arena_array(&cluster->arena, struct node_group, parts->group_count + 2);
+    if (!cluster->groups) {
+        diag_nomem(diag);
+        return false;
+    }
+    for (size_t g = 0; g < parts->group_count; g++)
+        if (!add_part(cluster, &parts->groups[g], diag))
+            return false;
+    const struct group_config builtin[] = {
+        {.label = "cluster", .node_ranks = {.is_all = true}},
+        {.label = "node", .node_ranks = {.is_all = true}, .ignores_hardware = true},
+    };
+    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
+        if (!cluster_find_group(cluster, sv_from(builtin[i].label)) &&
+            !topology_add_group(cluster, &builtin[i], diag))
+            return false;
+    return true;
+}
