@@ -1,0 +1,224 @@
+/* placements.c - the processes of a component as a sequence, and its columns as buffers.
+ *
+ * Nothing is copied: a Placement is made when it is looked at, a column is the plan's own memory. */
+#include <string.h>
+
+#include "binding.h"
+
+struct placements_object {
+    PyObject_HEAD PyObject *plan; /* keeps the columns alive */
+    const struct roost_component *component;
+};
+
+PyObject *placements_new(struct binding *binding, PyObject *plan,
+                         const struct roost_component *component)
+{
+    struct placements_object *self = binding_alloc(binding->placements);
+    if (!self)
+        return NULL;
+    Py_INCREF(plan);
+    self->plan = plan;
+    self->component = component;
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *self)
+{
+    Py_XDECREF(((struct placements_object *)self)->plan);
+    binding_dealloc(self);
+}
+
+static const struct roost_component *component_of(PyObject *self)
+{
+    return ((struct placements_object *)self)->component;
+}
+
+static Py_ssize_t length(PyObject *self)
+{
+    return component_of(self)->world_size;
+}
+
+static PyObject *item(PyObject *self, Py_ssize_t index)
+{
+    const struct roost_component *component = component_of(self);
+    if (index < 0 || index >= component->world_size) {
+        PyErr_SetString(PyExc_IndexError, "placement index out of range");
+        return NULL;
+    }
+    return placement_new(binding_of(Py_TYPE(self))->placement, self, component, (int32_t)index);
+}
+
+static PyObject *subscript(PyObject *self, PyObject *key)
+{
+    Py_ssize_t count = length(self);
+    if (!PySlice_Check(key)) {
+        Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+        if (index == -1 && PyErr_Occurred())
+            return NULL;
+        return item(self, index < 0 ? index + count : index);
+    }
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+        return NULL;
+    Py_ssize_t taken = PySlice_AdjustIndices(count, &start, &stop, step);
+    PyObject *list = PyList_New(taken);
+    for (Py_ssize_t i = 0; list && i < taken; i++) {
+        PyObject *one = item(self, start + i * step);
+        if (!one || PyList_SetItem(list, i, one) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Equal to any sequence with equal placements, lists among them. */
+static PyObject *compare(PyObject *self, PyObject *other, int op)
+{
+    if ((op != Py_EQ && op != Py_NE) || !PySequence_Check(other) || PyUnicode_Check(other))
+        Py_RETURN_NOTIMPLEMENTED;
+    Py_ssize_t count = PySequence_Size(other);
+    if (count < 0)
+        return NULL;
+    int is_equal = count == length(self);
+    for (Py_ssize_t i = 0; is_equal && i < count; i++) {
+        PyObject *mine = item(self, i), *theirs = PySequence_GetItem(other, i);
+        is_equal = mine && theirs ? PyObject_RichCompareBool(mine, theirs, Py_EQ) : -1;
+        Py_XDECREF(mine);
+        Py_XDECREF(theirs);
+        if (is_equal < 0)
+            return NULL;
+    }
+    return PyBool_FromLong(is_equal == (op == Py_EQ));
+}
+
+struct column_entry {
+    const char *name;
+    const void *data; /* NULL: this plan has no such column */
+    Py_ssize_t count, item_size;
+};
+
+enum { COLUMNS = 10 };
+
+static void list_columns(const struct roost_component *it, struct column_entry out[COLUMNS])
+{
+    Py_ssize_t count = it->world_size, held = it->first_hardware[it->world_size];
+    const struct column_entry columns[COLUMNS] = {
+        {"cluster_node_rank", it->cluster_node_rank, count, 4},
+        {"placement_node_rank", it->placement_node_rank, count, 4},
+        {"local_accelerator_rank", it->local_accelerator_rank, count, 4},
+        {"accelerator_type", it->accelerator, count, 1},
+        {"local_rank", it->local_rank, count, 4},
+        {"local_world_size", it->local_world_size, count, 4},
+        {"visible_count", it->visible_count, count, 4},
+        {"first_hardware", it->first_hardware, count + 1, 4},
+        {"local_hardware_ranks", held ? it->hardware : it->first_hardware, held, 4},
+        {"node_group", it->node_group, count, 4},
+    };
+    memcpy(out, columns, sizeof columns);
+}
+
+static PyObject *column(PyObject *self, PyObject *name)
+{
+    struct column_entry columns[COLUMNS];
+    list_columns(component_of(self), columns);
+    for (size_t i = 0; PyUnicode_Check(name) && i < COLUMNS; i++)
+        if (columns[i].data && PyUnicode_CompareWithASCIIString(name, columns[i].name) == 0)
+            return column_new(binding_of(Py_TYPE(self)), self, columns[i].data, columns[i].count,
+                              columns[i].item_size);
+    PyErr_Format(PyExc_KeyError, "there is no column %R", name);
+    return NULL;
+}
+
+static PyObject *column_names(PyObject *self, void *closure)
+{
+    (void)closure;
+    struct column_entry columns[COLUMNS];
+    list_columns(component_of(self), columns);
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && i < COLUMNS; i++)
+        if (columns[i].data)
+            binding_append(&names, PyUnicode_FromString(columns[i].name));
+    return names;
+}
+
+static PyObject *hardware_ranks(PyObject *self, void *closure)
+{
+    (void)closure;
+    const struct roost_component *it = component_of(self);
+    PyObject *list = PyList_New(0);
+    for (int32_t r = 0; list && r < it->hardware_range_count; r++) {
+        for (int64_t rank = it->hardware_ranges[r].first;
+             list && rank <= it->hardware_ranges[r].last; rank++) {
+            binding_append(&list, PyLong_FromLongLong(rank));
+        }
+    }
+    return list;
+}
+
+static PyObject *strategy(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(roost_strategy_word(component_of(self)->strategy));
+}
+
+static PyObject *node_groups(PyObject *self, void *closure)
+{
+    (void)closure;
+    const struct roost_component *it = component_of(self);
+    PyObject *labels = PyList_New(it->node_group_count);
+    for (int32_t g = 0; labels && g < it->node_group_count; g++) {
+        PyObject *label = PyUnicode_FromString(it->node_groups[g]);
+        if (!label || PyList_SetItem(labels, g, label) < 0)
+            Py_CLEAR(labels);
+    }
+    return labels;
+}
+
+static PyObject *isolates(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(component_of(self)->isolate_accelerator);
+}
+
+static PyObject *repr(PyObject *self)
+{
+    const struct roost_component *it = component_of(self);
+    return PyUnicode_FromFormat("<roost.Placements: %d processes, %s>", (int)it->world_size,
+                                roost_strategy_word(it->strategy));
+}
+
+static PyGetSetDef fields[] = {
+    {"columns", column_names, NULL, "names for column()", NULL},
+    {"isolate_accelerator", isolates, NULL, "whether a process sees its own accelerators only",
+     NULL},
+    {"hardware_ranks", hardware_ranks, NULL, "resource ranks in the node groups", NULL},
+    {"strategy", strategy, NULL, "flexible, packed or node", NULL},
+    {"node_groups", node_groups, NULL, "labels; the column node_group indexes them", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"column", column, METH_O, "a column of the plan, as a read-only buffer over its own memory"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "The placements of a component: a sequence that makes them when looked at."},
+    {Py_tp_dealloc, dealloc},
+    {Py_sq_length, length},
+    {Py_sq_item, item},
+    {Py_mp_length, length},
+    {Py_mp_subscript, subscript},
+    {Py_tp_richcompare, compare},
+    {Py_tp_repr, repr},
+    {Py_tp_hash, PyObject_HashNotImplemented},
+    {Py_tp_getset, fields},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec placements_spec = {
+    .name = "roost.Placements",
+    .basicsize = sizeof(struct placements_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};

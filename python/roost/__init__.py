@@ -1,0 +1,47 @@
+"""roost: places of the workers of distributed RL jobs.
+
+The names are RLinf's, the answers are the C planner's:
+
+>>> import roost
+>>> strategy = roost.PackedPlacementStrategy(0, 3, num_hardware_per_process=2)
+>>> for placement in strategy.get_placement(roost.Cluster(cluster="2x2")):
+...     print(placement.rank, placement.cluster_node_rank, placement.visible_accelerators)
+0 0 ['0', '1']
+1 1 ['0', '1']
+"""
+
+from roost._cluster import Cluster
+from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
+from roost._config import ClusterConfig, NodeGroupConfig
+from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
+from roost._roost import Column, Error, Placement, Placements, RankError
+from roost._roost import version as __version__
+from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
+from roost._words import AcceleratorType, PlacementMode, PlanWarning
+
+__all__ = [
+    "Accelerator",
+    "AcceleratorType",
+    "Cluster",
+    "ClusterConfig",
+    "Column",
+    "ComponentPlacement",
+    "Error",
+    "FlexiblePlacementStrategy",
+    "HardwareInfo",
+    "HardwareResource",
+    "HybridComponentPlacement",
+    "ModelParallelComponentPlacement",
+    "NodeGroupConfig",
+    "NodeGroupEnvConfig",
+    "NodeGroupInfo",
+    "NodeInfo",
+    "NodePlacementStrategy",
+    "PackedPlacementStrategy",
+    "Placement",
+    "PlacementMode",
+    "PlacementStrategy",
+    "Placements",
+    "PlanWarning",
+    "RankError",
+]

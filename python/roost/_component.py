@@ -1,0 +1,195 @@
+"""Component placement: the processes of every component that a config places."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from roost import _roost
+from roost._cluster import Cluster, planning_value
+from roost._config import is_mapping, read_config
+from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
+from roost._words import PlacementMode
+
+STRATEGIES: dict[str, type[PlacementStrategy]] = {
+    "flexible": FlexiblePlacementStrategy,
+    "packed": PackedPlacementStrategy,
+    "node": NodePlacementStrategy,
+}
+
+
+class Planned:
+    """One component of a config: planned already on one cluster, and again on any other."""
+
+    def __init__(self, config: _roost.Config, cluster: _roost.Cluster, model: bool, name: str, rows: _roost.Placements) -> None:
+        self._config, self._cluster, self._model, self._name, self._rows = config, cluster, model, name, rows
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self._config.labels
+
+    @property
+    def last_rank(self) -> int:
+        return max(self._rows.hardware_ranks)
+
+    def place(self, cluster: _roost.Cluster, isolate: bool, /) -> _roost.Placements:
+        if cluster is self._cluster and isolate == self._rows.isolate_accelerator:
+            return self._rows
+        return _roost.Plan(self._config, cluster, self._model, isolate).placements(self._name)
+
+
+class ComponentPlacement:
+    """The places of all components under ``cluster.component_placement``.
+
+    ``config`` is a path, a dict or an OmegaConf DictConfig; ``cluster`` a Cluster, or any object with
+    ``get_node_group(label)`` and ``get_node_info(rank)``. What is wrong in any component is said here.
+
+    >>> from roost import Cluster, ComponentPlacement
+    >>> cfg = {"cluster": {"num_nodes": 1, "component_placement": {"actor,inference": "0-7"}}}
+    >>> placement = ComponentPlacement(cfg, Cluster(cluster_cfg=cfg["cluster"], num_gpus_per_node=8))
+    >>> placement.components
+    ['actor', 'inference']
+    >>> placement.get_hardware_ranks("actor")
+    [0, 1, 2, 3, 4, 5, 6, 7]
+    >>> placement.get_strategy("actor") is placement.get_strategy("inference")
+    True
+    """
+
+    _is_model_parallel = False
+
+    def __init__(self, config: Any, cluster: Any) -> None:
+        model = self._is_model_parallel
+        missing = None
+        if is_mapping(config):
+            section = config["cluster"] if "cluster" in config else config
+            if not is_mapping(section) or "component_placement" not in section:
+                raise _roost.Error("config must have cluster.component_placement")
+            if "num_nodes" not in section:
+                missing = cluster.num_nodes if isinstance(cluster, Cluster) else planning_value(cluster).num_nodes
+        self._config = read_config(config, model=model, num_nodes=missing, stacklevel=3)
+        value = planning_value(cluster, self._config.labels)
+        self._plan = _roost.Plan(self._config, value, model, True)
+        self._rows = {name: self._plan.placements(name) for name in self._config.components}
+        self._strategies: dict[str, PlacementStrategy] = {}
+        shared: dict[tuple[Any, ...], PlacementStrategy] = {}
+        for name, rule in self._config.components.items():
+            rows = self._rows[name]
+            # Roles of one entry are laid out differently when their models are parallel.
+            key = (rule, rows.isolate_accelerator, name if model else None)
+            if key not in shared:
+                shared[key] = STRATEGIES[rows.strategy]._planned(Planned(self._config, value, model, name, rows))
+            self._strategies[name] = shared[key]
+
+    @property
+    def components(self) -> list[str]:
+        """Names in the order of the config."""
+        return list(self._config.components)
+
+    @property
+    def placement_mode(self) -> PlacementMode | None:
+        return None
+
+    def _check(self, component_name: str) -> str:
+        if component_name not in self._rows:
+            raise _roost.Error(f"component {component_name!r} is not placed; there are {', '.join(self._rows) or 'none'}")
+        return component_name
+
+    def get_hardware_ranks(self, component_name: str) -> list[int]:
+        """The ranks of its resources, in its node groups."""
+        return self._rows[self._check(component_name)].hardware_ranks
+
+    def get_world_size(self, component_name: str) -> int:
+        """How many processes it has."""
+        return len(self._rows[self._check(component_name)])
+
+    def get_strategy(self, component_name: str) -> PlacementStrategy:
+        """Its strategy; components that are named together share one."""
+        return self._strategies[self._check(component_name)]
+
+
+class HybridComponentPlacement(ComponentPlacement):
+    """Every component on any resources, as it is written."""
+
+    @property
+    def placement_mode(self) -> PlacementMode:
+        return PlacementMode.HYBRID
+
+
+class ModelParallelComponentPlacement(ComponentPlacement):
+    """Places actor, rollout, reward and their companions by the sizes of their models.
+
+    >>> from roost import Cluster, ModelParallelComponentPlacement
+    >>> cfg = {
+    ...     "cluster": {"num_nodes": 1, "component_placement": {"actor,rollout,reward": "0-3"}},
+    ...     "actor": {"model": {"tensor_model_parallel_size": 4}},
+    ...     "rollout": {"tensor_parallel_size": 2},
+    ... }
+    >>> cluster = Cluster(cluster="1x4")
+    >>> placement = ModelParallelComponentPlacement(cfg, cluster)
+    >>> placement.placement_mode.name, placement.is_collocated, placement.rollout_dp_size
+    ('COLLOCATED', True, 2)
+    >>> [p.visible_accelerators for p in placement.get_strategy("rollout").get_placement(cluster)]
+    [['0', '2'], ['1', '3']]
+    """
+
+    _is_model_parallel = True
+
+    actor_world_size: int
+    actor_tp_size: int
+    actor_pp_size: int
+    actor_dp_size: int
+    critic_world_size: int
+    critic_tp_size: int
+    critic_pp_size: int
+    critic_dp_size: int
+    inference_world_size: int
+    inference_tp_size: int
+    inference_pp_size: int
+    inference_dp_size: int
+    critic_inference_world_size: int
+    critic_inference_tp_size: int
+    critic_inference_pp_size: int
+    critic_inference_dp_size: int
+    rollout_world_size: int
+    rollout_tp_size: int
+    rollout_pp_size: int
+    rollout_dp_size: int
+    reward_world_size: int
+    has_dedicated_inference: bool
+    has_dedicated_critic_inference: bool
+
+    def __init__(self, config: Any, cluster: Any) -> None:
+        super().__init__(config, cluster)
+        vars(self).update(self._plan.sizes or {})
+
+    @property
+    def placement_mode(self) -> PlacementMode:
+        return PlacementMode(self._plan.mode)
+
+    @property
+    def rollout_sync_mode(self) -> PlacementMode:
+        """How rollout gets its weights: COLLOCATED, or else DISAGGREGATED."""
+        return PlacementMode.COLLOCATED if self.is_collocated else PlacementMode.DISAGGREGATED
+
+    @property
+    def is_collocated(self) -> bool:
+        return self.placement_mode is PlacementMode.COLLOCATED
+
+    @property
+    def is_disaggregated(self) -> bool:
+        return self.placement_mode is PlacementMode.DISAGGREGATED
+
+    @property
+    def is_auto(self) -> bool:
+        return self.placement_mode is PlacementMode.AUTO
+
+    @property
+    def is_pipeline(self) -> bool:
+        return self.is_disaggregated or self.is_auto
+
+    @property
+    def has_dedicated_actor_inference(self) -> bool:
+        return self.has_dedicated_inference
+
+    def has_dedicated_inference_for_role(self, role: str) -> bool:
+        if role not in ("actor", "critic"):
+            raise _roost.Error(f"role must be 'actor' or 'critic', not {role!r}")
+        return self.has_dedicated_inference if role == "actor" else self.has_dedicated_critic_inference
