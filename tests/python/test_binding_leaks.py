@@ -1,0 +1,123 @@
+"""Every entry point gives back what it took, on success and on failure.
+
+Counted: the references to objects that are handed in, the living objects that Python tracks, and the
+memory of the process, which also shows what the collector does not know.
+"""
+
+import gc
+import resource
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import roost
+from roost import Cluster, ComponentPlacement, FlexiblePlacementStrategy, ModelParallelComponentPlacement, NodePlacementStrategy, PackedPlacementStrategy, Placement, _roost
+
+TIMES = 300
+CLUSTER = Cluster(cluster="2x8")
+LABELS = ["cluster"]
+LISTS = [[0, 1], [9, 8]]
+RANKS = [0, 1]
+CONFIG = {
+    "cluster": {
+        "num_nodes": 2,
+        "component_placement": {"actor,rollout,reward": "0-7", "env": {"node_group": "a", "placement": 0}},
+        "node_groups": [{"label": "a", "node_ranks": 0, "env_configs": [{"node_ranks": 0, "env_vars": [{"X": 1}]}]}],
+    }
+}
+GROUP = SimpleNamespace(node_ranks=[0], hardware_type="Franka")
+NODE = SimpleNamespace(num_accelerators=2, accelerator_type="AMD_GPU", hardware_resources=[roost.HardwareResource("Franka", [roost.HardwareInfo("Franka")])])
+DESCRIBED = SimpleNamespace(get_node_group=lambda label: GROUP, get_node_info=lambda rank: NODE)
+ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
+VALUES = ROWS[0].__reduce__()[1]
+SENTINELS = [CLUSTER, CLUSTER._value, LABELS, LISTS, RANKS, CONFIG, GROUP, NODE, DESCRIBED, ROWS, VALUES, LABELS[0], roost.Placement, roost.Placements, roost.Error, *LISTS]
+
+
+def refused(call: Callable[[], Any]) -> Callable[[], None]:
+    def run() -> None:
+        with pytest.raises((roost.Error, TypeError, ValueError, KeyError, IndexError)):
+            call()
+
+    return run
+
+
+ENTRIES: dict[str, Callable[[], Any]] = {
+    "packed": lambda: PackedPlacementStrategy(0, 7, 2, node_group=LABELS).get_placement(CLUSTER),
+    "packed refused": refused(lambda: PackedPlacementStrategy(3, 1)),
+    "packed beyond": refused(lambda: PackedPlacementStrategy(0, 99).get_placement(CLUSTER)),
+    "packed type": refused(lambda: PackedPlacementStrategy(0, "3")),
+    "labels": refused(lambda: PackedPlacementStrategy(0, 3, node_group=["a", 5])),
+    "flexible": lambda: FlexiblePlacementStrategy(LISTS).get_placement(CLUSTER),
+    "flexible refused": refused(lambda: FlexiblePlacementStrategy([LISTS[0], []])),
+    "flexible type": refused(lambda: FlexiblePlacementStrategy([LISTS[0], ["a"]])),
+    "flexible labels": refused(lambda: FlexiblePlacementStrategy(LISTS, 5)),
+    "node": lambda: NodePlacementStrategy(RANKS).get_placement(CLUSTER),
+    "node refused": refused(lambda: NodePlacementStrategy([0, "a"])),
+    "described": lambda: NodePlacementStrategy([0]).get_placement(DESCRIBED),
+    "parts refused": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",)), (0, 1, 5)), ())),
+    "parts groups": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",)),), (("a", None, (0, 7)),))),
+    "component": lambda: ComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8")),
+    "component refused": refused(lambda: ComponentPlacement(CONFIG, CLUSTER)),
+    "model": lambda: vars(ModelParallelComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8"))),
+    "config refused": refused(lambda: Cluster(cluster_cfg={"cluster": {"num_nodes": 1, "component_placement": {"a": []}}}, cluster="1x1")),
+    "config groups": lambda: _roost.Config("c", text="cluster: {num_nodes: 1, component_placement: {a: 99}, node_groups: [{label: a, node_ranks: 0}]}", paths=("c",), env=("A=b",)).groups,
+    "config properties": lambda: (lambda c: (c.labels, c.components, c.warnings, c.cluster))(_roost.Config("c", text="cluster: {num_nodes: 1, component_placement: {a: 99}}", paths=())),
+    "cluster properties": lambda: (CLUSTER._value.nodes, CLUSTER._value.groups, CLUSTER._value.warnings),
+    "cluster refused": refused(lambda: Cluster(cluster="2y8")),
+    "rows": lambda: [(row, repr(row), row.accelerator_type) for row in ROWS],
+    "slices": lambda: (ROWS[1:], ROWS[-1], ROWS == list(ROWS), ROWS.hardware_ranks, ROWS.node_groups, ROWS.columns, repr(ROWS)),
+    "row refused": refused(lambda: ROWS[99]),
+    "columns": lambda: [(memoryview(ROWS.column(name)), list(ROWS.column(name))) for name in ROWS.columns],
+    "column refused": refused(lambda: ROWS.column("x")),
+    "column writable": refused(lambda: memoryview(ROWS.column("local_rank")).__setitem__(0, 1)),
+    "placement": lambda: (Placement(*VALUES), Placement(*VALUES) == ROWS[0], Placement(*VALUES).local_hardware_ranks),
+    "placement refused": refused(lambda: Placement(*VALUES[:-1], 5)),
+    "reduce": lambda: ROWS[0].__reduce__(),
+}
+
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_nothing_is_kept(name: str) -> None:
+    call = ENTRIES[name]
+    for _ in range(20):
+        call()
+    gc.collect()
+    references = [sys.getrefcount(sentinel) for sentinel in SENTINELS]
+    blocks, objects = sys.getallocatedblocks(), len(gc.get_objects())
+    for _ in range(TIMES):
+        call()
+    gc.collect()
+    grown = [after - before for after, before in zip(map(sys.getrefcount, SENTINELS), references)]
+    assert all(growth < TIMES // 10 for growth in grown), grown
+    # One object a call would be TIMES of them; caches of the interpreter may move by a few.
+    assert sys.getallocatedblocks() - blocks < TIMES // 2
+    assert len(gc.get_objects()) - objects < TIMES // 2
+
+
+@pytest.mark.plain
+def test_plans_give_their_memory_back() -> None:
+    """A plan of a million is 50 MB; thirty of them one after another must not be."""
+    cluster, strategy = Cluster(cluster=f"{1 << 14}x8"), PackedPlacementStrategy(0, (1 << 17) - 1)
+    strategy.get_placement(cluster)
+    before = peak()
+    for _ in range(60):
+        strategy.get_placement(cluster)
+    assert peak() - before < 20_000  # kB; one plan has about 4,000
+
+
+def test_a_leak_would_be_noticed() -> None:
+    kept: list[Any] = []
+    ENTRIES["leak"] = lambda: kept.append([LABELS])
+    try:
+        with pytest.raises(AssertionError):
+            test_nothing_is_kept("leak")
+    finally:
+        del ENTRIES["leak"]
