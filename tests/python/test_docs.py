@@ -3,13 +3,14 @@
 In a block marked ```console, lines that start with "$ " are run by sh and what they print (both
 streams) must be what stands below them; a line "..." stands for any lines. A YAML block behind
 <!-- file: NAME --> is written to NAME first; every other YAML block with a `cluster` must pass
-`roost check`. Each document runs in a folder of its own that has the repository's examples.
+`roost check`. Python blocks with a prompt are doctests, all of a document in one session. Each document runs in a folder of its own that has the repository's examples.
 """
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def matches(expected: str, actual: str) -> bool:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_the_document_shows_is_what_happens(document: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    session = ""
     for name, language, text in BLOCK.findall(document.read_text()):
         if name:
             (tmp_path / name).write_text(text)
@@ -54,10 +56,17 @@ def test_what_the_document_shows_is_what_happens(document: Path, tmp_path: Path)
             (tmp_path / "block.yaml").write_text(text)
             said = run("roost check block.yaml", tmp_path)
             assert "block.yaml: ok" in said, f"{document.name}:\n{text}\n{said}"
+        elif language == "python":
+            assert ">>>" in text, f"{document.name}: a Python block shows a session:\n{text}"
+            session += text + "\n"
         elif language == "console":
             for command, expected in commands(text):
                 actual = run(command, tmp_path)
                 assert matches(expected, actual), f"{document.name}: $ {command}\n{actual}"
+    if session:
+        (tmp_path / "session.txt").write_text(session)
+        done = subprocess.run([sys.executable, "-m", "doctest", "session.txt"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"{document.name}:\n{done.stdout}{done.stderr}"
 
 
 def test_a_console_block_that_is_wrong_would_be_noticed(tmp_path: Path) -> None:

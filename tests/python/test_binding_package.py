@@ -1,0 +1,100 @@
+"""The package as people get it: doctests, types, the example with one changed import line, and the
+wheel with nothing in it that does not belong there."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import roost
+
+ROOT = Path(__file__).parents[2]
+MODULES = ["roost", *(f"roost.{module.name}" for module in pkgutil.iter_modules(roost.__path__) if module.name != "_roost")]
+WITH_EXAMPLES = {"roost", "roost._cluster", "roost._component", "roost._config", "roost._nodes", "roost._strategy"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_the_package_are_true(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+    assert bool(result.attempted) == (name in WITH_EXAMPLES)
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(hasattr(roost, name) for name in roost.__all__)
+    assert sorted(roost.__all__) == roost.__all__
+
+
+def test_one_import_line_changes() -> None:
+    theirs = (ROOT / "examples/rlinf_planning.py").read_text().splitlines()
+    ours = (ROOT / "examples/roost_planning.py").read_text().splitlines()
+    changed = [(a, b) for a, b in zip(theirs, ours, strict=True) if a != b]
+    [(was, now)] = changed
+    assert now == was.replace("rlinf.scheduler", "roost")
+    command = [sys.executable, ROOT / "examples/roost_planning.py", ROOT / "examples/grpo.yaml"]
+    said = subprocess.run(command, env=os.environ | {"ROOST_CLUSTER": "2x8"}, check=True, capture_output=True, text=True).stdout
+    assert "rollout: 4 processes\n  0 on node 1, accelerators 0,1\n" in said
+    assert said.endswith("strided: [[0, 2, 4, 6], [1, 3, 5, 7]]\n")
+
+
+@pytest.mark.plain
+def test_the_types_hold(tmp_path: Path) -> None:
+    user = tmp_path / "user.py"
+    user.write_text(
+        "import roost\n"
+        "rows = roost.PackedPlacementStrategy(0, 3).get_placement(roost.Cluster(cluster='1x4'))\n"
+        "total: int = sum(row.rank for row in rows) + len(rows.column('local_rank'))\n"
+        "names: list[str] = roost.ComponentPlacement({}, None).components\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "--config-file", ROOT / "pyproject.toml", "-p", "roost"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    done = subprocess.run([*command[:-2], user], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-w", folder, ROOT]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = folder.glob("*.whl")
+    return found
+
+
+def tool(*command: object) -> str:
+    return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.plain
+def test_the_wheel_has_what_it_should_and_nothing_else(wheel: Path, tmp_path: Path) -> None:
+    assert wheel.name.startswith("roost-0.1.0-cp311-abi3-linux_")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+        archive.extractall(tmp_path)
+    sources = {f"roost/{path.name}" for path in (ROOT / "python/roost").iterdir() if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"}
+    assert set(names) == sources | {"roost/_roost.abi3.so", "roost-0.1.0.data/scripts/roost"}
+    extension = tmp_path / "roost/_roost.abi3.so"
+    assert [line.split()[-1] for line in tool("nm", "-D", "--defined-only", extension).splitlines()] == ["PyInit__roost"]
+    for binary in (extension, tmp_path / "roost-0.1.0.data/scripts/roost"):
+        needed = [line.split()[-1] for line in tool("readelf", "-d", binary).splitlines() if "(NEEDED)" in line]
+        assert needed == ["[libc.so.6]"]
+
+
+@pytest.mark.plain
+def test_a_new_environment_gets_package_and_program(wheel: Path, tmp_path: Path) -> None:
+    tool(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env")
+    python = tmp_path / "env/bin/python"
+    tool(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-index", "--no-deps", wheel)
+    code = "import roost; print(len(roost.NodePlacementStrategy([0]).get_placement(roost.Cluster(cluster='1x4'))), roost.__file__)"
+    said = tool(python, "-I", "-c", code)
+    assert said.startswith("1 ") and str(tmp_path) in said
+    assert tool(tmp_path / "env/bin/roost", "--version").startswith("roost 0.1.0")
