@@ -63,7 +63,7 @@ struct roost_node_part {
 /* A node group of such a cluster. */
 struct roost_group_part {
     const char *label;
-    const char *hardware_type; /* what its ranks count; NULL = nodes */
+    const char *hardware_type; /* what its ranks count; NULL = nodes, as always for `node` */
     const int32_t *node_ranks; /* in any order */
     int32_t node_count;
 };

@@ -72,12 +72,14 @@ static bool add_part(struct roost_cluster *cluster, const struct roost_group_par
                        part->label, (int)rank, (int)cluster->node_count);
     }
     if (is_good) {
+        /* `node` counts nodes, whatever its describer says of it. */
+        const char *type = strcmp(part->label, "node") == 0 ? NULL : part->hardware_type;
         rankset_settle(&ranks);
         const struct group_config group = {
             .label = part->label,
             .node_ranks = ranks,
-            .hardware_type = {part->hardware_type ? sv_from(part->hardware_type) : SV(""), NOWHERE},
-            .ignores_hardware = !part->hardware_type,
+            .hardware_type = {type ? sv_from(type) : SV(""), NOWHERE},
+            .ignores_hardware = !type,
         };
         is_good = topology_add_group(cluster, &group, diag);
     }

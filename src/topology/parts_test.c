@@ -51,6 +51,18 @@ TEST(parts_may_bring_their_own_cluster_group)
     roost_cluster_free(cluster);
 }
 
+TEST(the_group_node_counts_nodes_whatever_is_said)
+{
+    static const int32_t ranks[] = {0, 1};
+    struct roost_cluster *cluster =
+        build((struct roost_group_part){"node", "Accelerator", ranks, 2}, NULL);
+    struct roost_node_group group;
+    assert_true(roost_cluster_group(cluster, 0, &group));
+    assert_null(group.hardware_type);
+    assert_int_equal(group.resource_count, 2);
+    roost_cluster_free(cluster);
+}
+
 TEST(parts_that_cannot_be_numbered_are_refused)
 {
     static const int32_t rank = 2;
@@ -98,6 +110,7 @@ TEST(a_number_of_nodes_agrees_with_the_config)
 
 RUN_TESTS(cmocka_unit_test(parts_are_numbered_as_a_described_cluster_is),
           cmocka_unit_test(parts_may_bring_their_own_cluster_group),
+          cmocka_unit_test(the_group_node_counts_nodes_whatever_is_said),
           cmocka_unit_test(parts_that_cannot_be_numbered_are_refused),
           cmocka_unit_test(the_first_nodes_are_taken_when_asked),
           cmocka_unit_test(a_number_of_nodes_agrees_with_the_config))
