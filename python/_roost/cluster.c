@@ -2,7 +2,8 @@
 #include "binding.h"
 
 struct cluster_object {
-    PyObject_HEAD struct roost_cluster *value;
+    PyObject_HEAD
+    struct roost_cluster *value;
     PyObject *warnings;
 };
 
@@ -53,9 +54,11 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!report)
         return PyErr_NoMemory();
     struct roost_cluster *value;
-    Py_BEGIN_ALLOW_THREADS value = roost_cluster_new(&options, report, &error);
-    Py_END_ALLOW_THREADS PyObject *self = value ? take(type, value, binding_warnings(report, paths))
-                                                : binding_raise(binding, &error, paths);
+    Py_BEGIN_ALLOW_THREADS
+    value = roost_cluster_new(&options, report, &error);
+    Py_END_ALLOW_THREADS
+    PyObject *self = value ? take(type, value, binding_warnings(report, paths))
+                           : binding_raise(binding, &error, paths);
     roost_report_free(report);
     return self;
 }
@@ -159,9 +162,11 @@ static PyObject *from_parts(PyObject *class, PyObject *args)
                                              (size_t)parts.group_count};
         struct roost_error error;
         struct roost_cluster *value;
-        Py_BEGIN_ALLOW_THREADS value = roost_cluster_new_parts(&wanted, &error);
-        Py_END_ALLOW_THREADS self = value ? take(type, value, PyList_New(0))
-                                          : binding_raise(binding_of(type), &error, NULL);
+        Py_BEGIN_ALLOW_THREADS
+        value = roost_cluster_new_parts(&wanted, &error);
+        Py_END_ALLOW_THREADS
+        self = value ? take(type, value, PyList_New(0))
+                     : binding_raise(binding_of(type), &error, NULL);
     }
     parts_release(&parts);
     return self;

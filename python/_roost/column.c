@@ -2,7 +2,8 @@
 #include "binding.h"
 
 struct column_object {
-    PyObject_HEAD PyObject *owner; /* keeps the memory alive */
+    PyObject_HEAD
+    PyObject *owner; /* keeps the memory alive */
     const void *data;
     Py_ssize_t count, item_size;
 };

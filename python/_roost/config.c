@@ -2,7 +2,8 @@
 #include "binding.h"
 
 struct config_object {
-    PyObject_HEAD struct roost_config *value;
+    PyObject_HEAD
+    struct roost_config *value;
     PyObject *paths; /* keys by line for a mapping, or NULL */
     PyObject *warnings;
 };
@@ -34,8 +35,10 @@ static PyObject *load(PyTypeObject *type, const struct roost_config_options *opt
     if (!report)
         return PyErr_NoMemory();
     struct roost_config *value;
-    Py_BEGIN_ALLOW_THREADS value = roost_config_load(options, report, &error);
-    Py_END_ALLOW_THREADS struct config_object *self = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    value = roost_config_load(options, report, &error);
+    Py_END_ALLOW_THREADS
+    struct config_object *self = NULL;
     if (!value)
         binding_raise(binding_of(type), &error, paths);
     else

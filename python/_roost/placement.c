@@ -19,7 +19,8 @@ enum field {
 };
 
 struct placement_object {
-    PyObject_HEAD PyObject
+    PyObject_HEAD
+    PyObject
         *owner; /* the placements it is a row of; without a component the tuple of its values */
     const struct roost_component *component;
     int32_t rank;

@@ -6,7 +6,8 @@
 #include "binding.h"
 
 struct placements_object {
-    PyObject_HEAD PyObject *plan; /* keeps the columns alive */
+    PyObject_HEAD
+    PyObject *plan; /* keeps the columns alive */
     const struct roost_component *component;
 };
 

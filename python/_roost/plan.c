@@ -2,7 +2,8 @@
 #include "binding.h"
 
 struct plan_object {
-    PyObject_HEAD struct roost_plan *value;
+    PyObject_HEAD
+    struct roost_plan *value;
 };
 
 PyObject *plan_take(struct binding *binding, struct roost_plan *plan)
@@ -38,10 +39,10 @@ static PyObject *plan_create(PyTypeObject *type, PyObject *args, PyObject *kwarg
     };
     struct roost_error error;
     struct roost_plan *plan;
-    Py_BEGIN_ALLOW_THREADS plan =
-        roost_plan_new(config_value(config), cluster_value(cluster), &options, NULL, &error);
-    Py_END_ALLOW_THREADS return plan ? plan_take(binding, plan)
-                                     : binding_raise(binding, &error, config_paths(config));
+    Py_BEGIN_ALLOW_THREADS
+    plan = roost_plan_new(config_value(config), cluster_value(cluster), &options, NULL, &error);
+    Py_END_ALLOW_THREADS
+    return plan ? plan_take(binding, plan) : binding_raise(binding, &error, config_paths(config));
 }
 
 /* --- what a plan knows --- */

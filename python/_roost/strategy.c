@@ -3,7 +3,8 @@
 #include "binding.h"
 
 struct strategy_object {
-    PyObject_HEAD enum roost_strategy kind;
+    PyObject_HEAD
+    enum roost_strategy kind;
     struct texts labels;
     struct roost_packed packed;
     int32_t *first, *ranks; /* flexible: lists; node: ranks alone */
@@ -182,8 +183,11 @@ static PyObject *place(PyObject *self, PyObject *args)
                                 .shares_accelerators = !isolate};
     struct roost_error error;
     struct roost_plan *plan;
-    Py_BEGIN_ALLOW_THREADS plan = make_plan(it, cluster_value(cluster), &scope, &error);
-    Py_END_ALLOW_THREADS if (!plan) return binding_raise(binding, &error, NULL);
+    Py_BEGIN_ALLOW_THREADS
+    plan = make_plan(it, cluster_value(cluster), &scope, &error);
+    Py_END_ALLOW_THREADS
+    if (!plan)
+        return binding_raise(binding, &error, NULL);
     const struct roost_component *component = roost_plan_component(plan, 0);
     PyObject *owner = plan_take(binding, plan);
     PyObject *placements = owner ? placements_new(binding, owner, component) : NULL;
