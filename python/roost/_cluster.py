@@ -141,8 +141,8 @@ def make_node(node: dict[str, Any], labels: list[str]) -> NodeInfo:
     )
 
 
-def planning_value(cluster: Any, labels: Iterable[str] = ()) -> _roost.Cluster:
-    """What the planner sees of a Cluster, or of any object that describes one."""
+def planning_value(cluster: Any, labels: Iterable[str] = ("cluster",)) -> _roost.Cluster:
+    """What the planner sees of a Cluster, or of these node groups of an object that describes one."""
     if isinstance(cluster, Cluster):
         return cluster._value
     if not isinstance(cluster, DescribesCluster):

@@ -24,7 +24,7 @@ class Planned:
 
     @property
     def labels(self) -> Sequence[str]:
-        return self._config.labels
+        return [*self._config.labels, "cluster"]
 
     @property
     def last_rank(self) -> int:
@@ -51,6 +51,44 @@ class ComponentPlacement:
     [0, 1, 2, 3, 4, 5, 6, 7]
     >>> placement.get_strategy("actor") is placement.get_strategy("inference")
     True
+
+    Node groups, robots and plain nodes in one config; ``agent`` counts nodes, ``env`` robots:
+
+    >>> cfg = {
+    ...     "cluster": {
+    ...         "num_nodes": 4,
+    ...         "node_groups": [
+    ...             {"label": "a800", "node_ranks": "0-1"},
+    ...             {"label": "4090", "node_ranks": "2-3"},
+    ...             {
+    ...                 "label": "robot",
+    ...                 "node_ranks": "2-3",
+    ...                 "hardware": {"type": "Franka", "configs": [{"node_rank": n, "robot_ip": f"10.0.{n}.{i}"} for n in (2, 3) for i in (1, 2)]},
+    ...             },
+    ...         ],
+    ...         "component_placement": {
+    ...             "actor": {"node_group": "a800", "placement": "0-8"},
+    ...             "rollout": {"node_group": "4090", "placement": "0-8"},
+    ...             "env": {"node_group": "robot", "placement": "0-3:0-7"},
+    ...             "agent": {"node_group": "node", "placement": "0-1:0-200,2-3:201-511"},
+    ...         },
+    ...     }
+    ... }
+    >>> cluster = Cluster(cluster_cfg=cfg.get("cluster"), cluster="2x8 A800,2x8 4090")
+    >>> placement = ComponentPlacement(cfg, cluster)
+    >>> {name: placement.get_world_size(name) for name in placement.components}
+    {'actor': 9, 'rollout': 9, 'env': 8, 'agent': 512}
+    >>> [(p.cluster_node_rank, p.local_hardware_ranks) for p in placement.get_strategy("env").get_placement(cluster)][::2]
+    [(2, [0]), (2, [1]), (3, [0]), (3, [1])]
+    >>> [p.local_world_size for p in placement.get_strategy("agent").get_placement(cluster)][::150]
+    [101, 100, 156, 155]
+
+    Explicit and implied process ranks can be mixed:
+
+    >>> cfg = {"cluster": {"num_nodes": 2, "component_placement": {"worker": "0-1:0-3,3-5,7-10:7-14"}}}
+    >>> cluster = Cluster(cluster_cfg=cfg, cluster="2x8")
+    >>> [p.local_hardware_ranks[0] for p in ComponentPlacement(cfg, cluster).get_strategy("worker").get_placement(cluster)]
+    [0, 0, 1, 1, 3, 4, 5, 7, 7, 0, 0, 1, 1, 2, 2]
     """
 
     _is_model_parallel = False
@@ -65,7 +103,7 @@ class ComponentPlacement:
             if "num_nodes" not in section:
                 missing = cluster.num_nodes if isinstance(cluster, Cluster) else planning_value(cluster).num_nodes
         self._config = read_config(config, model=model, num_nodes=missing, stacklevel=3)
-        value = planning_value(cluster, self._config.labels)
+        value = planning_value(cluster, [*self._config.labels, "cluster"])
         self._plan = _roost.Plan(self._config, value, model, True)
         self._rows = {name: self._plan.placements(name) for name in self._config.components}
         self._strategies: dict[str, PlacementStrategy] = {}

@@ -101,7 +101,9 @@ def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Conf
 
 
 def environment() -> list[str]:
-    return [f"{name}={value}" for name, value in os.environ.items() if name.isprintable() and "\udc80" > max(value, default="")]
+    """For ${oc.env:...}; what is not UTF-8 cannot be text of a config and is left out."""
+    entries = [f"{name}={value}" for name, value in os.environ.items()]
+    return [entry for entry in entries if entry.encode(errors="ignore") == entry.encode(errors="surrogatepass")]
 
 
 def read_config(config: Any, *, model: bool = False, num_nodes: int | None = None, stacklevel: int = 2) -> _roost.Config:

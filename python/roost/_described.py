@@ -17,13 +17,13 @@ class DescribesCluster(Protocol):
 
 
 def describe(cluster: DescribesCluster, labels: Iterable[str]) -> _roost.Cluster:
-    """The node groups of these labels, `cluster` always among them, with the nodes they hold.
+    """The node groups of these labels with the nodes they hold.
 
     A group that the object does not have is left out; whoever names it is told by the planner.
     """
     groups = []
     nodes: dict[int, tuple[int, int, tuple[str, ...]]] = {}
-    for label in dict.fromkeys([*labels, "cluster"]):
+    for label in dict.fromkeys(labels):
         group = cluster.get_node_group(label)
         if group is None:
             continue

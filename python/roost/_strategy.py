@@ -65,7 +65,7 @@ class PlacementStrategy:
             if isolate_accelerator is None or isinstance(isolate_accelerator, bool):
                 return self._place_evenly(None, cluster, isolate_accelerator, isolate_gpu)
             return self._place_evenly(cluster, isolate_accelerator, None, isolate_gpu)
-        value = planning_value(cluster, self._placer.labels)
+        value = planning_value(cluster, self._placer.labels or ["cluster"])
         return self._placer.place(value, read_isolation(isolate_accelerator, isolate_gpu))
 
     def _place_evenly(self, num_nodes: int | None, per_node: int, isolate: Any, isolate_gpu: Any) -> _roost.Placements:

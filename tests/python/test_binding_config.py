@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,6 +126,19 @@ def test_where_the_nodes_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Cluster(num_nodes=2).num_gpus_per_node == 5
     with pytest.raises(TypeError, match="pass one of them"):
         Cluster(cluster_cfg=whole, cluster="2x4", num_gpus_per_node=8)
+
+
+def test_variables_of_the_environment_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SMILE", "😀")
+    monkeypatch.setenv("RANKS", "0-3")
+    monkeypatch.setenv("BROKEN", "\udcff")  # a byte that is no UTF-8
+    path = tmp_path / "c.yaml"
+    path.write_text("cluster:\n  num_nodes: 1\n  component_placement: {actor: '${oc.env:RANKS}'}\n"
+                    "  node_groups: [{label: a, node_ranks: 0, env_configs: [{node_ranks: 0, env_vars: [{S: '${oc.env:SMILE}'}]}]}]\n")  # fmt: skip
+    cluster = Cluster(cluster_cfg=path, cluster="1x4")
+    assert ComponentPlacement(str(path), cluster).get_world_size("actor") == 4
+    found = cluster.get_node_group("a")
+    assert found and found.get_node_env_vars(0) == {"S": "😀"}
 
 
 def test_optional_packages_stay_optional() -> None:

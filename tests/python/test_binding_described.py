@@ -94,6 +94,15 @@ def test_groups_and_robots_of_a_described_cluster() -> None:
         ComponentPlacement({"cluster": {"component_placement": {"env": {"node_group": "legs", "placement": 0}}}}, own)
 
 
+def test_the_group_node_counts_nodes_whatever_is_said() -> None:
+    own = OwnCluster(make_nodes(4, 4), NodeGroupInfo(label="node", nodes=make_nodes(4, 4), hardware_type="Accelerator"))
+    with pytest.raises(AssertionError, match="needs hardware"):
+        PackedPlacementStrategy(0, 1, node_group="node").get_placement(own)
+    own.asked.clear()
+    assert len(NodePlacementStrategy([0, 1], "node").get_placement(own)) == 2
+    assert "cluster" not in own.asked  # only what is named is asked for
+
+
 def test_what_cannot_be_a_cluster_is_refused() -> None:
     strategy = NodePlacementStrategy([0])
     with pytest.raises(TypeError, match="cluster must be a Cluster or have get_node_group"):

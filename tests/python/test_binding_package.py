@@ -3,6 +3,7 @@ wheel with nothing in it that does not belong there."""
 
 import doctest
 import importlib
+import importlib.util
 import os
 import pkgutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import roost
+from roost import _roost
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["roost", *(f"roost.{module.name}" for module in pkgutil.iter_modules(roost.__path__) if module.name != "_roost")]
@@ -29,6 +31,25 @@ def test_examples_in_the_package_are_true(name: str) -> None:
 def test_every_public_name_is_there() -> None:
     assert all(hasattr(roost, name) for name in roost.__all__)
     assert sorted(roost.__all__) == roost.__all__
+
+
+def test_the_extension_has_no_globals() -> None:
+    """A second instance of the module shares nothing with the first."""
+    spec = importlib.util.spec_from_file_location("roost._roost", _roost.__file__)
+    assert spec and spec.loader
+    other = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(other)
+    assert other.Error is not _roost.Error and other.Placement is not _roost.Placement
+    [row] = other.Strategy.node([0], []).place(other.Cluster("1x4"), True)
+    assert type(row) is other.Placement and row.accelerator_type == "NV_GPU" and type(row.accelerator_type) is str
+    with pytest.raises(TypeError, match="cluster has the wrong type"):
+        other.Strategy.node([0], []).place(_roost.Cluster("1x4"), True)
+    del other, row
+    assert roost.NodePlacementStrategy([0]).get_placement(4, True)[0].accelerator_type is roost.AcceleratorType.NV_GPU
+
+
+def test_accelerator_types_are_the_planners() -> None:
+    assert tuple(member.value for member in roost.AcceleratorType) == _roost.accelerator_types
 
 
 def test_one_import_line_changes() -> None:
