@@ -41,7 +41,7 @@ class Cluster:
         *,
         num_gpus_per_node: int | None = None,
         engine: str | None = None,
-        cluster: str | None = None,
+        cluster: str | os.PathLike[str] | None = None,
         namespace: str | None = None,
         timeout: float = 600,
     ) -> None:
@@ -49,6 +49,8 @@ class Cluster:
             raise _roost.Error("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
         if engine not in (None, "local"):
             raise _roost.Error(f"engine {engine!r} is not there: this version plans only, on 'local'")
+        if cluster is not None and not isinstance(cluster, str | os.PathLike):
+            raise TypeError(f"cluster must be a spec, a path or 'local', not {cluster!r}")
         config = None if cluster_cfg is None else read_config(cluster_cfg, stacklevel=3)
         if config is not None and num_nodes == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
@@ -57,7 +59,7 @@ class Cluster:
                 raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")
             count = num_nodes if num_nodes is not None else config.num_nodes if config else None
             cluster = even_spec(count, num_gpus_per_node)
-        text = cluster or os.environ.get("ROOST_CLUSTER")
+        text = os.fspath(cluster) if cluster else os.environ.get("ROOST_CLUSTER")
         if not text and not (config and config.cluster):
             text = "local"
         self._value = _roost.Cluster(text or None, config, 0 if num_nodes is None else num_nodes)

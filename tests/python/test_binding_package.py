@@ -101,6 +101,12 @@ def test_the_wheel_has_what_it_should_and_nothing_else(wheel: Path, tmp_path: Pa
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         archive.extractall(tmp_path)
+    metadata = (tmp_path / "roost-0.1.0.dist-info/METADATA").read_text().splitlines()
+    assert [line for line in metadata if line.startswith(("Provides-Extra", "Requires-Dist", "License-Expression"))] == [
+        "License-Expression: Apache-2.0",
+        "Provides-Extra: ray",
+        'Requires-Dist: ray[default]>=2.47; extra == "ray"',
+    ]
     sources = {f"roost/{path.name}" for path in (ROOT / "python/roost").iterdir() if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"}
     assert set(names) == sources | {"roost/_roost.abi3.so", "roost-0.1.0.data/scripts/roost"}
     extension = tmp_path / "roost/_roost.abi3.so"

@@ -191,6 +191,7 @@ def test_what_does_not_fit_is_said_when_it_is_placed(strategy: roost.PlacementSt
         (lambda: Cluster(), roost.Error, "pass num_nodes"),
         (lambda: Cluster(cluster_cfg=5), TypeError, "config must be a path or a mapping"),
         (lambda: Cluster(num_nodes=1, engine="ray"), roost.Error, "plans only"),
+        (lambda: Cluster(cluster=5), TypeError, "cluster must be a spec, a path or 'local', not 5"),
         (lambda: Cluster(cluster="no/such/file"), roost.Error, "no/such/file"),
     ],
 )
