@@ -24,9 +24,9 @@ int main(void)
     for (const struct command *const *it = commands; *it; it++)
         put_command(*it);
     puts("# EXIT STATUS\n\n"
-         "*0* done, *1* a worker failed, *2* wrong usage, *3* the config is invalid, *4* it does "
-         "not fit\n"
-         "the cluster, *5* the system or an engine failed, *128+n* ended by signal n.\n\n"
+         "*0* done, *2* wrong usage, *3* the config is invalid, *4* it does not fit the cluster, "
+         "*5* the\n"
+         "system failed.\n\n"
          "# ENVIRONMENT\n\n"
          "*ROOST_CLUSTER*\n\tThe cluster to plan against when --cluster is not given.\n\n"
          "*NO_COLOR*\n\tWhen not empty, no colours are used.");

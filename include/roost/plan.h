@@ -78,8 +78,8 @@ struct roost_component {
 
 /* Sizes that model-parallel placement derives. A component that is not there has size 0. */
 struct roost_model_parallel {
-    int32_t actor_world_size, actor_tp_size, actor_pp_size, actor_dp_size;
-    int32_t critic_world_size, critic_tp_size, critic_pp_size, critic_dp_size;
+    int32_t actor_world_size, actor_tp_size, actor_pp_size, actor_cp_size, actor_dp_size;
+    int32_t critic_world_size, critic_tp_size, critic_pp_size, critic_cp_size, critic_dp_size;
     int32_t inference_world_size, inference_tp_size, inference_pp_size, inference_dp_size;
     int32_t critic_inference_world_size, critic_inference_tp_size, critic_inference_pp_size,
         critic_inference_dp_size;

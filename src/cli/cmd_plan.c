@@ -1,15 +1,31 @@
 /* cmd_plan.c - roost plan: where every process goes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strview.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 
+static int refuse_component(const struct roost_plan *plan, const struct invocation *invocation,
+                            const char *name)
+{
+    size_t count = roost_plan_component_count(plan);
+    const char **names = calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = roost_plan_component(plan, i)->name;
+    const char *near = names ? nearest_word(sv_from(name), names) : NULL;
+    int status = output_refuse(invocation, "this config places no component '%s'%s%s%s",
+                               quote(sv_from(name)).text, near ? "; did you mean '" : "",
+                               near ? near : "", near ? "'?" : "");
+    free(names);
+    return status;
+}
+
 static int print(const struct planning *planning, const struct invocation *invocation)
 {
     const char *component = option_value(invocation, "component");
     if (component && !roost_plan_find(planning->plan, component))
-        return output_usage("this config places no component '%s'", quote(sv_from(component)).text);
+        return refuse_component(planning->plan, invocation, component);
     if (option_is_on(invocation, "json"))
         return output_status(roost_render_plan_json(planning->plan, planning->cluster, component,
                                                     output_write, &output_stdout),
@@ -31,8 +47,8 @@ static int run(const struct invocation *invocation)
             (roost_report_count(planning.report) && !option_is_on(invocation, "json")))
             output_report(invocation, planning.report);
         if (!has_faults && !planning.has_cluster)
-            status = output_usage(
-                "no cluster to plan against: pass --cluster 2x8, a snapshot, or local");
+            status = output_refuse(
+                invocation, "no cluster to plan against: pass --cluster 2x8, a snapshot, or local");
         else if (!has_faults)
             status = print(&planning, invocation);
     }

@@ -83,10 +83,13 @@ static int take_option(struct parse *parse, int found, int index, const struct o
     size_t len = strcspn(word + 2, "=");
     if (strlen(table[index].name) != len || strncmp(word + 2, table[index].name, len) != 0)
         return refuse_option(parse->command, word);
-    if (found == 'h')
+    if (found == 'h') {
         parse->wants_help = true;
-    else
-        parse->values[found - FIRST_OPTION] = optarg ? optarg : "";
+        return 0;
+    }
+    if (parse->values[found - FIRST_OPTION])
+        return output_usage("option '--%s' is given twice", table[index].name);
+    parse->values[found - FIRST_OPTION] = optarg ? optarg : "";
     return 0;
 }
 

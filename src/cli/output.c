@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 int output_stdout = STDOUT_FILENO, output_stderr = STDERR_FILENO;
 
 static int write_errno; /* why the last write failed */
@@ -35,7 +37,8 @@ static int terminal_width(int fd)
     struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    const char *columns = getenv("COLUMNS");
+    /* Only people have columns: what goes to a file or a pipe is the same everywhere. */
+    const char *columns = isatty(fd) ? getenv("COLUMNS") : NULL;
     int width = columns ? (int)strtol(columns, NULL, 10) : 0;
     return width >= 20 && width <= 1000 ? width : 80;
 }
@@ -76,6 +79,28 @@ int output_usage(const char *format, ...)
     va_start(args, format);
     say(format, args);
     va_end(args);
+    return EXIT_USAGE;
+}
+
+int output_refuse(const struct invocation *invocation, const char *format, ...)
+{
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (!option_is_on(invocation, "json"))
+        return output_usage("%s", message);
+    struct text out = TEXT_INIT;
+    text_puts(
+        &out,
+        "{\"roost\": 1, \"ok\": false,\n \"errors\": [\n  {\"code\": \"usage\", \"file\": \"\", "
+        "\"line\": 0, \"column\": 0, \"message\": ");
+    text_json(&out, sv_from(message));
+    text_puts(&out, ", \"hint\": \"\"}],\n \"warnings\": []}\n");
+    if (!out.has_failed)
+        output_write(&output_stderr, out.bytes, out.len);
+    text_release(&out);
     return EXIT_USAGE;
 }
 

@@ -17,6 +17,10 @@ void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: says it in one line and returns EXIT_USAGE. */
 int output_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, but under --json as one object on standard error, like any other error. */
+int output_refuse(const struct invocation *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Turns the result of writing data to standard output into an exit status: `status` when all is
  * well, otherwise says what failed. */
 int output_status(enum roost_code code, int status);

@@ -21,17 +21,17 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
     const char *mode = option_value(invocation, "mode");
     const char *color = option_value(invocation, "color");
     if (invocation->operand_count == 0)
-        return output_usage("'roost %s' needs a config file; see 'roost %s --help'",
-                            invocation->command->name, invocation->command->name);
+        return output_refuse(invocation, "'roost %s' needs a config file; see 'roost %s --help'",
+                             invocation->command->name, invocation->command->name);
     if (mode && strcmp(mode, "model-parallel") == 0)
         options->mode = ROOST_MODE_MODEL_PARALLEL;
     else if (mode && strcmp(mode, "hybrid") != 0)
-        return output_usage("--mode is hybrid or model-parallel, not '%s'",
-                            quote(sv_from(mode)).text);
+        return output_refuse(invocation, "--mode is hybrid or model-parallel, not '%s'",
+                             quote(sv_from(mode)).text);
     if (color && strcmp(color, "auto") != 0 && strcmp(color, "always") != 0 &&
         strcmp(color, "never") != 0)
-        return output_usage("--color is auto, always or never, not '%s'",
-                            quote(sv_from(color)).text);
+        return output_refuse(invocation, "--color is auto, always or never, not '%s'",
+                             quote(sv_from(color)).text);
     options->shares_accelerators = option_is_on(invocation, "no-isolate");
     return 0;
 }

@@ -56,9 +56,11 @@ struct model_settings *model_settings_read(struct reader *reader)
     model->inference = (struct model_split){model->actor.tensor, model->actor.pipeline, one};
     bool has_own = resolve_path(&reader->resolver, "inference.model") != NULL;
     read_split(reader, has_own ? "inference" : "actor_inference", &model->inference);
+    model->inference.context = one; /* only training splits a context */
     model->critic_inference =
         (struct model_split){model->critic.tensor, model->critic.pipeline, one};
     read_split(reader, "critic_inference", &model->critic_inference);
+    model->critic_inference.context = one;
     model->rollout_tensor = model->rollout_pipeline = one;
     read_setting(reader, "rollout.tensor_parallel_size", &model->rollout_tensor);
     read_setting(reader, "rollout.pipeline_parallel_size", &model->rollout_pipeline);

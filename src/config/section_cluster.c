@@ -69,6 +69,37 @@ static void read_num_nodes(struct reader *reader, const struct node *cluster)
     reader->config->num_nodes_at = node_place(node);
 }
 
+/* Ranks, or a mapping with some: what a component has. */
+static bool looks_placed(struct reader *reader, const struct node *value)
+{
+    struct rankset ranks = {0};
+    struct diag quiet = diag_start(NULL, NULL);
+    if (value->kind != NODE_SCALAR)
+        return node_get(value, SV("placement")) != NULL;
+    struct strview first = sv_sub(value->text, 0, sv_find(value->text, ':', 0));
+    return value->text.len > 0 &&
+           rankset_read(&ranks, reader->arena, first, NOWHERE, &quiet) == ROOST_OK;
+}
+
+/* The key is there, but nothing is below it: most likely its components are not indented. */
+static void say_empty_placement(struct reader *reader, const struct node *cluster)
+{
+    const struct node *key = cluster->pairs[0].key;
+    for (int32_t i = 0; i < cluster->count; i++)
+        if (sv_is(cluster->pairs[i].key->text, "component_placement"))
+            key = cluster->pairs[i].key;
+    diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(key),
+               "'component_placement' has nothing below it");
+    diag_hint(reader->diag, "indent the components below it, such as 'actor: 0-7'");
+}
+
+static void say_no_placement(struct reader *reader, const struct node *cluster)
+{
+    say_missing(reader, cluster, "component_placement", "cluster");
+    if (node_get(reader->config->root, SV("component_placement")))
+        diag_hint(reader->diag, "it stands at the top level: indent it below 'cluster:'");
+}
+
 /* A key that is not known may be a component put in the wrong place, as an old document shows it. */
 static void check_cluster_keys(struct reader *reader, const struct node *cluster)
 {
@@ -81,13 +112,15 @@ static void check_cluster_keys(struct reader *reader, const struct node *cluster
         if (is_known_key(key, known))
             continue;
         say_unknown(reader, key, "cluster");
-        const char *near = nearest_word(key->text, known);
-        if (near && !node_get(value, SV("placement")))
-            diag_hint(reader->diag, "did you mean '%s'?", near);
-        else
+        if (is_known_key(key, KEYS("label", "node_ranks", "env_configs", "hardware",
+                                   "hardware_type", "ignore_hardware")))
+            diag_hint(reader->diag, "it belongs to an entry of 'node_groups'");
+        else if (looks_placed(reader, value) && !nearest_word(key->text, known))
             diag_hint(reader->diag,
                       "a component is placed under 'component_placement': move '%s' there",
                       quote(key->text).text);
+        else
+            hint_known(reader, key->text, known);
     }
 }
 
@@ -102,8 +135,10 @@ void section_cluster(struct reader *reader, const struct node *cluster)
         section_groups(reader, groups);
     struct node *written = node_get(cluster, SV("component_placement"));
     const struct node *placement = written ? read_value(reader, written) : NULL;
-    if (!written || (placement && node_is_null(placement)))
-        say_missing(reader, cluster, "component_placement", "cluster");
+    if (!written)
+        say_no_placement(reader, cluster);
+    else if (placement && node_is_null(placement))
+        say_empty_placement(reader, cluster);
     else if (placement)
         section_components(reader, placement);
 }

@@ -72,9 +72,18 @@ static bool add_label(struct reader *reader, struct placement_rule *rule, struct
     return copy != NULL;
 }
 
+static bool say_no_label(struct reader *reader, const struct node *node)
+{
+    diag_error(reader->diag, ROOST_ERR_NAME, node_place(node), "'node_group' must not be empty");
+    diag_hint(reader->diag, "name a node group, or leave the key out for the whole cluster");
+    return false;
+}
+
 /* One label, several in one text, or a list. */
 static bool read_labels(struct reader *reader, const struct node *node, struct placement_rule *rule)
 {
+    if (node_is_null(node))
+        return say_no_label(reader, node);
     size_t room = node->kind == NODE_SEQUENCE ? (size_t)node->count : 1;
     if (node->kind == NODE_SCALAR)
         for (size_t i = 0; i < node->text.len; i++)
@@ -97,13 +106,11 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
     if (node->kind != NODE_SEQUENCE) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                    "'node_group' must be a label or a list of labels, not a mapping");
+        diag_hint(reader->diag, "write node_group: a800, or [a800, \"4090\"] for several");
         return false;
     }
-    if (node->count == 0) {
-        diag_error(reader->diag, ROOST_ERR_NAME, node_place(node),
-                   "'node_group' must not be empty");
-        return false;
-    }
+    if (node->count == 0)
+        return say_no_label(reader, node);
     bool is_good = true;
     for (int32_t i = 0; i < node->count; i++) {
         struct word label;
@@ -153,9 +160,10 @@ static bool read_rule(struct reader *reader, const struct node *value, struct pl
         return read_placement_text(reader, value, &rule->text);
     bool is_good =
         want_keys(reader, value, KEYS("node_group", "placement"), "a component's placement");
-    const struct node *labels = read_key(reader, value, "node_group");
-    if (labels)
-        is_good = read_labels(reader, labels, rule) && is_good;
+    struct node *written = node_get(value, SV("node_group"));
+    const struct node *labels = written ? read_value(reader, written) : NULL;
+    if (written)
+        is_good = labels && read_labels(reader, labels, rule) && is_good;
     struct node *text = node_get(value, SV("placement"));
     if (!text) {
         say_missing(reader, value, "placement", "a component's placement");

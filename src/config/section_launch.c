@@ -254,8 +254,10 @@ void section_launch(struct reader *reader, const struct node *launch)
             return;
         config->launch_count++;
         read_keys(reader, value, out);
+        launch_check_words(reader, out);
         for (int32_t k = 0; k < out->after_count; k++)
             if (!is_component(config, out->after[k].text))
                 say_not_placed(reader, out->after[k].text, out->after[k].at);
     }
+    launch_check_order(reader);
 }

@@ -25,6 +25,10 @@ void groups_check_robots(struct reader *reader);
 void section_roost(struct reader *reader, const struct node *roost);
 void section_launch(struct reader *reader, const struct node *launch);
 
+/* %{NAME} words of a component's command and env; circles of `after` among all components. */
+void launch_check_words(struct reader *reader, const struct launch_config *launch);
+void launch_check_order(struct reader *reader);
+
 /* "Missing fields" for a key that `what` needs. */
 void say_missing(struct reader *reader, const struct node *mapping, const char *key,
                  const char *what);

@@ -159,6 +159,8 @@ static bool derive_sizes(struct model_parallel *mp)
     SIZES(inference, INFERENCE, model->inference)
     SIZES(critic_inference, CRITIC_INFERENCE, model->critic_inference)
 #undef SIZES
+    out->actor_cp_size = model->actor.context.value;
+    out->critic_cp_size = has(mp, CRITIC) ? model->critic.context.value : 0;
     bool takes_both = mp->plan->mode == ROOST_PLAN_AUTO && model->preprocesses &&
                       !roles[ROLLOUT].rule->text.has_processes;
     out->rollout_world_size = roles[ROLLOUT].count + (takes_both ? roles[ACTOR].count : 0);

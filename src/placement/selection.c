@@ -85,6 +85,7 @@ static bool check_units(const struct selection *selection, const struct word *la
         if (selection->is_node) {
             diag_error(diag, ROOST_ERR_FIT, at, "node group '%s' has no node of this cluster",
                        group->label);
+            diag_hint(diag, "name nodes that are there in its node_ranks");
             return false;
         }
         diag_error(diag, ROOST_ERR_HARDWARE, at, "node group '%s' has no %s", group->label,
@@ -95,9 +96,11 @@ static bool check_units(const struct selection *selection, const struct word *la
         if (near && strcmp(near, group->hardware_type) != 0)
             diag_hint(diag, "did you mean hardware_type '%s'?", near);
         else
-            diag_hint(diag, group->is_accelerator ? "plan against nodes that have some, or use the "
-                                                    "node group 'node'"
-                                                  : "declare it under 'hardware' of a node group");
+            diag_hint(diag, group->is_accelerator
+                                ? "plan against nodes that have some, or use the "
+                                  "node group 'node'"
+                                : "declare it under 'hardware' of a node group; for "
+                                  "accelerators leave hardware_type out");
         return false;
     }
     return true;

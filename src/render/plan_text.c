@@ -135,12 +135,21 @@ static void put_summary(struct text *out, const struct roost_plan *plan,
     text_puts(out, before[0] == ',' ? ")\n\n" : "\n\n");
 }
 
+/* How a role's accelerators are used up; what no copy of the model takes is said too. */
 static void put_sizes(struct text *out, const char *name, int32_t world, int32_t tp, int32_t pp,
-                      int32_t dp)
+                      int32_t cp, int32_t dp)
 {
-    if (world)
-        text_printf(out, "%s: %d accelerator%s = tensor %d x pipeline %d x data %d\n", name,
-                    (int)world, world == 1 ? "" : "s", (int)tp, (int)pp, (int)dp);
+    if (world == 0)
+        return;
+    text_printf(out, "%s: %d accelerator%s = tensor %d x pipeline %d", name, (int)world,
+                world == 1 ? "" : "s", (int)tp, (int)pp);
+    if (cp > 1)
+        text_printf(out, " x context %d", (int)cp);
+    text_printf(out, " x data %d", (int)dp);
+    int64_t left = world - (int64_t)dp * tp * pp * cp;
+    if (left > 0)
+        text_printf(out, " + %lld left over", (long long)left);
+    text_char(out, '\n');
 }
 
 static void put_notes(struct text *out, const struct roost_plan *plan, const char *only)
@@ -149,15 +158,15 @@ static void put_notes(struct text *out, const struct roost_plan *plan, const cha
     const struct roost_model_parallel *it = roost_plan_model_parallel(plan);
     if (it && !only) {
         put_sizes(out, "actor", it->actor_world_size, it->actor_tp_size, it->actor_pp_size,
-                  it->actor_dp_size);
+                  it->actor_cp_size, it->actor_dp_size);
         put_sizes(out, "rollout", it->rollout_world_size, it->rollout_tp_size, it->rollout_pp_size,
-                  it->rollout_dp_size);
+                  1, it->rollout_dp_size);
         put_sizes(out, "inference", it->inference_world_size, it->inference_tp_size,
-                  it->inference_pp_size, it->inference_dp_size);
+                  it->inference_pp_size, 1, it->inference_dp_size);
         put_sizes(out, "critic", it->critic_world_size, it->critic_tp_size, it->critic_pp_size,
-                  it->critic_dp_size);
+                  it->critic_cp_size, it->critic_dp_size);
         put_sizes(out, "critic inference", it->critic_inference_world_size,
-                  it->critic_inference_tp_size, it->critic_inference_pp_size,
+                  it->critic_inference_tp_size, it->critic_inference_pp_size, 1,
                   it->critic_inference_dp_size);
     }
     int64_t processes = 0;
