@@ -13,6 +13,7 @@ The names are RLinf's, the answers are the C planner's:
 from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
+from roost._errors import EngineError, Timeout, WorkerError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
 from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
@@ -26,6 +27,7 @@ __all__ = [
     "ClusterConfig",
     "Column",
     "ComponentPlacement",
+    "EngineError",
     "Error",
     "FlexiblePlacementStrategy",
     "HardwareInfo",
@@ -44,4 +46,6 @@ __all__ = [
     "Placements",
     "PlanWarning",
     "RankError",
+    "Timeout",
+    "WorkerError",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from roost import _roost
 from roost._config import node_group_configs, read_config
 from roost._described import DescribesCluster, describe
+from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -46,9 +47,9 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            raise _roost.Error("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
+            raise EngineError("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
         if engine not in (None, "local"):
-            raise _roost.Error(f"engine {engine!r} is not there: this version plans only, on 'local'")
+            raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
         if cluster is not None and not isinstance(cluster, str | os.PathLike):
             raise TypeError(f"cluster must be a spec, a path or 'local', not {cluster!r}")
         config = None if cluster_cfg is None else read_config(cluster_cfg, stacklevel=3)
