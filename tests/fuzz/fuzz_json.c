@@ -8,16 +8,7 @@
 
 #include "base/json_reader.h"
 #include "base/utf8.h"
-
-#define CHECK(fact)                                                                                \
-    do {                                                                                           \
-        if (!(fact)) {                                                                             \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #fact);                     \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/check.h"
 
 /* Pieces of 1 to 7 bytes, decided by the document so that a crash can be replayed. */
 struct pieces {
