@@ -76,7 +76,8 @@ struct roost_component {
     const int32_t *visible_count;
 };
 
-/* Sizes that model-parallel placement derives. A component that is not there has size 0. */
+/* Sizes that model-parallel placement derives. A component that is not there has world size 0; how
+ * its model would be split is known all the same. */
 struct roost_model_parallel {
     int32_t actor_world_size, actor_tp_size, actor_pp_size, actor_cp_size, actor_dp_size;
     int32_t critic_world_size, critic_tp_size, critic_pp_size, critic_cp_size, critic_dp_size;

@@ -197,7 +197,21 @@ static PyGetSetDef fields[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static PyObject *index_of(PyObject *self, PyObject *value)
+{
+    Py_ssize_t index = PySequence_Index(self, value);
+    return index < 0 ? NULL : PyLong_FromSsize_t(index);
+}
+
+static PyObject *count_of(PyObject *self, PyObject *value)
+{
+    Py_ssize_t count = PySequence_Count(self, value);
+    return count < 0 ? NULL : PyLong_FromSsize_t(count);
+}
+
 static PyMethodDef methods[] = {
+    {"index", index_of, METH_O, "the rank of an equal placement; ValueError when there is none"},
+    {"count", count_of, METH_O, "how many placements are equal to this one"},
     {"column", column, METH_O, "a column of the plan, as a read-only buffer over its own memory"},
     {NULL, NULL, 0, NULL},
 };

@@ -10,6 +10,8 @@ The names are RLinf's, the answers are the C planner's:
 1 1 ['0', '1']
 """
 
+from collections.abc import Sequence
+
 from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
@@ -19,6 +21,8 @@ from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
 from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
 from roost._words import AcceleratorType, PlacementMode, PlanWarning
+
+Sequence.register(Placements)
 
 __all__ = [
     "Accelerator",

@@ -52,7 +52,7 @@ class Cluster:
             raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
         if cluster is not None and not isinstance(cluster, str | os.PathLike):
             raise TypeError(f"cluster must be a spec, a path or 'local', not {cluster!r}")
-        config = None if cluster_cfg is None else read_config(cluster_cfg, stacklevel=3)
+        config = None if cluster_cfg is None else read_config(cluster_cfg)
         if config is not None and num_nodes == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
         if num_gpus_per_node is not None:

@@ -102,7 +102,7 @@ class ComponentPlacement:
                 raise _roost.Error("config must have cluster.component_placement")
             if "num_nodes" not in section:
                 missing = cluster.num_nodes if isinstance(cluster, Cluster) else planning_value(cluster).num_nodes
-        self._config = read_config(config, model=model, num_nodes=missing, stacklevel=3)
+        self._config = read_config(config, model=model, num_nodes=missing, stacklevel=3 if model else 2)
         value = planning_value(cluster, [*self._config.labels, "cluster"])
         self._plan = _roost.Plan(self._config, value, model, True)
         self._rows = {name: self._plan.placements(name) for name in self._config.components}

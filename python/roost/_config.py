@@ -150,7 +150,7 @@ class ClusterConfig:
     @classmethod
     def from_dict_cfg(cls, cfg_dict: Any) -> "ClusterConfig":
         """From the section itself: a dict or an OmegaConf DictConfig."""
-        value = read_config(cfg_dict, stacklevel=3)
+        value = read_config(cfg_dict)
         section = plain(cfg_dict["cluster"] if "cluster" in cfg_dict else cfg_dict)
         return cls(value.num_nodes, section["component_placement"], node_group_configs(value) or None)
 

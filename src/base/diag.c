@@ -7,7 +7,7 @@
 
 #include "base/report_internal.h"
 
-enum { LINE_MAX_SHOWN = 1024 };
+enum { LINE_MAX_SHOWN = 8192 };
 
 struct diag diag_start(struct roost_report *report, struct roost_error *err)
 {

@@ -17,6 +17,8 @@ static bool say_errno(struct diag *diag, const char *path, const char *step)
     diag_error(diag, ROOST_ERR_IO, (struct place){.source = &source}, "cannot %s '%s': %s", step,
                quote(sv_from(path)).text,
                strerrordesc_np(error) ? strerrordesc_np(error) : "error");
+    diag_hint(diag, error == EISDIR ? "name a file in that folder"
+                                    : "check the path, and that you may read the file");
     return false;
 }
 
@@ -47,6 +49,8 @@ static bool read_all(int fd, const char *path, size_t limit, struct diag *diag, 
             struct source source = {.name = path};
             diag_error(diag, ROOST_ERR_LIMIT, (struct place){.source = &source},
                        "'%s' is larger than %zu bytes", quote(sv_from(path)).text, limit);
+            diag_hint(diag, "check that it is the right file, or move what roost does not read out "
+                            "of it");
             return false;
         }
     }

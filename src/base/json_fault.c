@@ -69,6 +69,22 @@ static void hint_at(const struct json_reader *reader, struct strview found, stru
         diag_hint(diag, "write \"%s\"", quote(found).text);
     else if (is_word && !is_after && step != JSON_STEP_COLON)
         hint_at_word(found, diag);
+    else if (c >= 0x80 && !is_after && step != JSON_STEP_COLON)
+        diag_hint(diag, "strings are written in double quotes");
+    else if (c == ':' && is_after && level && !level->is_object)
+        diag_hint(diag, "put { } around a key and its value");
+    else if (c < 0)
+        diag_hint(diag, "write a value, such as {\"key\": \"value\"}");
+    else if (!level && is_after)
+        diag_hint(diag, "remove all that follows the first value");
+    else if (step == JSON_STEP_COLON)
+        diag_hint(diag, "put ':' between a key and its value");
+    else if (step == JSON_STEP_VALUE)
+        diag_hint(diag, "write a value behind the ':', such as null");
+    else if (is_after)
+        diag_hint(diag, "put ',' between two values");
+    else
+        diag_hint(diag, "remove it");
 }
 
 bool json_refuse(struct json_reader *reader, struct strview found, struct place at,

@@ -37,14 +37,20 @@ static bool fetch(struct json_reader *reader, struct diag *diag)
     char beyond;
     ssize_t got = allowed ? ask(reader, reader->buffer + kept, allowed < room ? allowed : room)
                           : ask(reader, &beyond, 1);
-    if (got < 0)
-        return json_fail(reader,
-                         diag_error(diag, ROOST_ERR_IO, (struct place){.source = &reader->source},
-                                    "cannot read: %s", strerror(errno)));
-    if (got > 0 && !allowed)
-        return json_fail(reader, diag_error(diag, ROOST_ERR_LIMIT, json_place(reader),
-                                            "the document is larger than %zu bytes",
-                                            reader->limits.max_bytes));
+    if (got < 0) {
+        int error = errno;
+        diag_error(diag, ROOST_ERR_IO, (struct place){.source = &reader->source}, "cannot read: %s",
+                   strerror(error));
+        if (error == EISDIR)
+            diag_hint(diag, "name a file in that folder");
+        return json_fail(reader, ROOST_ERR_IO);
+    }
+    if (got > 0 && !allowed) {
+        diag_error(diag, ROOST_ERR_LIMIT, json_place(reader),
+                   "the document is larger than %zu bytes", reader->limits.max_bytes);
+        diag_hint(diag, "leave out what its reader does not need");
+        return json_fail(reader, ROOST_ERR_LIMIT);
+    }
     reader->end += got;
     reader->taken += (size_t)got;
     reader->is_drained = got == 0;
@@ -100,10 +106,12 @@ void json_step_over(struct json_reader *reader, size_t len)
 bool json_keep(struct json_reader *reader, struct strview piece, const char *noun,
                struct place start, struct diag *diag)
 {
-    if (piece.len > reader->limits.max_string - reader->scratch.len)
-        return json_fail(reader, diag_error(diag, ROOST_ERR_LIMIT, start,
-                                            "this %s is longer than %zu bytes", noun,
-                                            reader->limits.max_string));
+    if (piece.len > reader->limits.max_string - reader->scratch.len) {
+        diag_error(diag, ROOST_ERR_LIMIT, start, "this %s is longer than %zu bytes", noun,
+                   reader->limits.max_string);
+        diag_hint(diag, "shorten it");
+        return json_fail(reader, ROOST_ERR_LIMIT);
+    }
     text_put(&reader->scratch, piece);
     return reader->scratch.has_failed ? json_fail(reader, diag_nomem(diag)) : true;
 }

@@ -121,11 +121,13 @@ bool json_keys_add(struct json_reader *reader, struct strview key, struct place 
         diag_hint(diag, "keep one of the two");
         return json_fail(reader, code);
     }
-    if (key.len > reader->limits.max_keys - reader->key_bytes.len)
-        return json_fail(reader, diag_error(diag, ROOST_ERR_LIMIT, at,
-                                            "the keys of the objects open here are longer than "
-                                            "%zu bytes together",
-                                            reader->limits.max_keys));
+    if (key.len > reader->limits.max_keys - reader->key_bytes.len) {
+        diag_error(diag, ROOST_ERR_LIMIT, at,
+                   "the keys of the objects open here are longer than %zu bytes together",
+                   reader->limits.max_keys);
+        diag_hint(diag, "use fewer or shorter keys, or an array");
+        return json_fail(reader, ROOST_ERR_LIMIT);
+    }
     struct json_key entry = {reader->key_bytes.len, key.len, at.line, at.column};
     if (!append(reader, &entry, key) || !index_newest(reader, level))
         return json_fail(reader, diag_nomem(diag));

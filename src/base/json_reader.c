@@ -39,9 +39,10 @@ static struct json_token open_level(struct json_reader *reader, struct diag *dia
 {
     struct place at = json_place(reader);
     if (reader->depth == reader->limits.max_depth) {
-        json_fail(reader, diag_error(diag, ROOST_ERR_LIMIT, at,
-                                     "more than %d objects and arrays inside each other",
-                                     reader->limits.max_depth));
+        diag_error(diag, ROOST_ERR_LIMIT, at, "more than %d objects and arrays inside each other",
+                   reader->limits.max_depth);
+        diag_hint(diag, "take some of the levels out");
+        json_fail(reader, ROOST_ERR_LIMIT);
         return give_up(reader);
     }
     bool is_object = *reader->at++ == '{';

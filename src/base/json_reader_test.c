@@ -171,11 +171,15 @@ static void check_faults(const struct fault *faults, size_t count)
 TEST(what_stands_in_a_wrong_place_is_refused_with_what_was_expected)
 {
     static const struct fault faults[] = {
-        {SV(""), "! syntax 1:1: expected a value, but the document is empty ()"},
-        {SV(" \n "), "! syntax 2:2: expected a value, but the document is empty ()"},
-        {SV("]"), "! syntax 1:1: expected a value, found ']' ()"},
-        {SV("1 2"), "n'1' ! syntax 1:3: expected the end of the document, found '2' ()"},
-        {SV("{}\n,"), "{ } ! syntax 2:1: expected the end of the document, found ',' ()"},
+        {SV(""), "! syntax 1:1: expected a value, but the document is empty (write a value, such "
+                 "as {\"key\": \"value\"})"},
+        {SV(" \n "), "! syntax 2:2: expected a value, but the document is empty (write a value, "
+                     "such as {\"key\": \"value\"})"},
+        {SV("]"), "! syntax 1:1: expected a value, found ']' (remove it)"},
+        {SV("1 2"), "n'1' ! syntax 1:3: expected the end of the document, found '2' (remove all "
+                    "that follows the first value)"},
+        {SV("{}\n,"), "{ } ! syntax 2:1: expected the end of the document, found ',' (remove all "
+                      "that follows the first value)"},
         {SV("[1\n"), "[ n'1' ! syntax 2:1: expected ',' or ']', but the document ends "
                      "(the array that starts at 1:1 is not closed)"},
         {SV("[[1}"), "[ [ n'1' ! syntax 1:4: expected ',' or ']', found '}' "
@@ -184,20 +188,24 @@ TEST(what_stands_in_a_wrong_place_is_refused_with_what_was_expected)
                       "(put ',' between two values)"},
         {SV("[\"a\" \"b\"]"), "[ s'a' ! syntax 1:6: expected ',' or ']', found '\"' "
                               "(put ',' between two values)"},
-        {SV("[\"a\":1]"), "[ s'a' ! syntax 1:5: expected ',' or ']', found ':' ()"},
+        {SV("[\"a\":1]"), "[ s'a' ! syntax 1:5: expected ',' or ']', found ':' (put { } around a "
+                          "key and its value)"},
         {SV("[1,]"), "[ n'1' ! syntax 1:4: expected a value after ',', found ']' (remove the ',')"},
-        {SV("[,1]"), "[ ! syntax 1:2: expected a value or ']', found ',' ()"},
-        {SV("[\xc3\xa9]"), "[ ! syntax 1:2: expected a value or ']', found '\xc3\xa9' ()"},
-        {SV("[\x01]"), "[ ! syntax 1:2: expected a value or ']', found '\\x01' ()"},
-        {SV("[\0]"), "[ ! syntax 1:2: expected a value or ']', found '\\x00' ()"},
+        {SV("[,1]"), "[ ! syntax 1:2: expected a value or ']', found ',' (remove it)"},
+        {SV("[\xc3\xa9]"), "[ ! syntax 1:2: expected a value or ']', found '\xc3\xa9' (strings are "
+                           "written in double quotes)"},
+        {SV("[\x01]"), "[ ! syntax 1:2: expected a value or ']', found '\\x01' (remove it)"},
+        {SV("[\0]"), "[ ! syntax 1:2: expected a value or ']', found '\\x00' (remove it)"},
         {SV("['a']"), "[ ! syntax 1:2: expected a value or ']', found ''' "
                       "(strings are written in double quotes)"},
         {SV("{a: 1}"), "{ ! syntax 1:2: expected a key in double quotes or '}', found 'a' "
                        "(write \"a\")"},
         {SV("{\"a\": 1,}"), "{ k'a' n'1' ! syntax 1:9: expected a key in double quotes after ',', "
                             "found '}' (remove the ',')"},
-        {SV("{\"a\" 1}"), "{ k'a' ! syntax 1:6: expected ':' after the key, found '1' ()"},
-        {SV("{\"a\":}"), "{ k'a' ! syntax 1:6: expected a value after ':', found '}' ()"},
+        {SV("{\"a\" 1}"), "{ k'a' ! syntax 1:6: expected ':' after the key, found '1' (put ':' "
+                          "between a key and its value)"},
+        {SV("{\"a\":}"), "{ k'a' ! syntax 1:6: expected a value after ':', found '}' (write a "
+                         "value behind the ':', such as null)"},
         {SV("{\"a\":1 \"b\":2}"), "{ k'a' n'1' ! syntax 1:8: expected ',' or '}', found '\"' "
                                   "(put ',' between two values)"},
         {SV("{"), "{ ! syntax 1:2: expected a key in double quotes or '}', but the document ends "
@@ -355,30 +363,42 @@ TEST(limits_are_met_exactly)
         {{.max_bytes = 3}, SV("[1]"), "[ n'1' ] ."},
         {{.max_bytes = 3},
          SV("[1] "),
-         "[ n'1' ] ! limit 1:4: the document is larger than 3 bytes ()"},
-        {{.max_bytes = 3}, SV("[11]"), "[ ! limit 1:4: the document is larger than 3 bytes ()"},
-        {{.max_bytes = 3}, SV("[[]x"), "[ [ ] ! limit 1:4: the document is larger than 3 bytes ()"},
+         "[ n'1' ] ! limit 1:4: the document is larger than 3 bytes (leave out what its reader "
+         "does not need)"},
+        {{.max_bytes = 3},
+         SV("[11]"),
+         "[ ! limit 1:4: the document is larger than 3 bytes (leave out what its reader does not "
+         "need)"},
+        {{.max_bytes = 3},
+         SV("[[]x"),
+         "[ [ ] ! limit 1:4: the document is larger than 3 bytes (leave out what its reader does "
+         "not need)"},
         {{.max_depth = 2}, SV("[{}]"), "[ { } ] ."},
         {{.max_depth = 2},
          SV("[{\"a\":[]}]"),
-         "[ { k'a' ! limit 1:7: more than 2 objects and arrays inside each other ()"},
+         "[ { k'a' ! limit 1:7: more than 2 objects and arrays inside each other (take some of the "
+         "levels out)"},
         {{.max_string = 4},
          SV("[\"abcd\", \"\xf0\x9f\xa4\x96\", 1234, \"\\u0061bcd\"]"),
          "[ s'abcd' s'\xf0\x9f\xa4\x96' n'1234' s'abcd' ] ."},
         {{.max_string = 4},
          SV("[\"abcde\"]"),
-         "[ ! limit 1:2: this string is longer than 4 bytes ()"},
+         "[ ! limit 1:2: this string is longer than 4 bytes (shorten it)"},
         {{.max_string = 4},
          SV("[\"abcde\n"),
-         "[ ! limit 1:2: this string is longer than 4 bytes ()"},
+         "[ ! limit 1:2: this string is longer than 4 bytes (shorten it)"},
         {{.max_string = 4},
          SV("[\"abc\\u00e9\"]"),
-         "[ ! limit 1:2: this string is longer than 4 bytes ()"},
+         "[ ! limit 1:2: this string is longer than 4 bytes (shorten it)"},
         {{.max_string = 4},
          SV("{\"\xc3\xa9\xc3\xa9\xc3\xa9\":0}"),
-         "{ ! limit 1:2: this string is longer than 4 bytes ()"},
-        {{.max_string = 4}, SV("[12345]"), "[ ! limit 1:2: this number is longer than 4 bytes ()"},
-        {{.max_string = 4}, SV("False"), "! limit 1:1: this word is longer than 4 bytes ()"},
+         "{ ! limit 1:2: this string is longer than 4 bytes (shorten it)"},
+        {{.max_string = 4},
+         SV("[12345]"),
+         "[ ! limit 1:2: this number is longer than 4 bytes (shorten it)"},
+        {{.max_string = 4},
+         SV("False"),
+         "! limit 1:1: this word is longer than 4 bytes (shorten it)"},
         {{.max_keys = 4},
          SV("[{\"ab\":{\"cd\":0},\"ef\":0},{\"abcd\":0}]"),
          "[ { k'ab' { k'cd' n'0' } k'ef' n'0' } { k'abcd' n'0' } ] ."},
@@ -386,7 +406,7 @@ TEST(limits_are_met_exactly)
          SV("{\"ab\":{\"cde\":0}}"),
          "{ k'ab' { ! limit 1:8: the keys of the objects open here are longer than 4 bytes "
          "together "
-         "()"},
+         "(use fewer or shorter keys, or an array)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_with(cases[i].document, &cases[i].limits, false, cases[i].expected);
@@ -398,8 +418,8 @@ TEST(limits_that_are_not_given_are_the_defaults)
     text_repeat(&document, '[', 33);
     describe(json_reader_from_text("d.json", (struct strview){document.bytes, document.len}, NULL),
              false, &got);
-    assert_string_equal(text_string(&got) + 64,
-                        "! limit 1:33: more than 32 objects and arrays inside each other ()");
+    assert_string_equal(text_string(&got) + 64, "! limit 1:33: more than 32 objects and arrays "
+                                                "inside each other (take some of the levels out)");
     for (int extra = 0; extra < 2; extra++) {
         document.len = 0;
         text_char(&document, '"');
@@ -409,7 +429,7 @@ TEST(limits_that_are_not_given_are_the_defaults)
         describe(json_reader_from_text("d.json", text, &(struct json_limits){0}), false, &got);
         if (extra)
             assert_string_equal(text_string(&got),
-                                "! limit 1:1: this string is longer than 65536 bytes ()");
+                                "! limit 1:1: this string is longer than 65536 bytes (shorten it)");
         else
             assert_int_equal(got.len, 65536 + strlen("s'' ."));
     }

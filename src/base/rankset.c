@@ -24,9 +24,12 @@ enum roost_code rank_range_read(struct strview item, struct place at, struct dia
                             : "write a rank or a range of ranks: 3 or 0-3");
         return ROOST_ERR_RANK;
     }
-    if (low == NUMBER_TOO_LARGE || high == NUMBER_TOO_LARGE)
-        return diag_error(diag, ROOST_ERR_LIMIT, at, "'%s' goes beyond the largest rank, %d",
-                          quote(text).text, ROOST_RANK_MAX);
+    if (low == NUMBER_TOO_LARGE || high == NUMBER_TOO_LARGE) {
+        diag_error(diag, ROOST_ERR_LIMIT, at, "'%s' goes beyond the largest rank, %d",
+                   quote(text).text, ROOST_RANK_MAX);
+        diag_hint(diag, "write ranks that the cluster has, such as 0-7, or 'all'");
+        return ROOST_ERR_LIMIT;
+    }
     if (dash == text.len)
         last = first;
     if (first > last) {

@@ -32,6 +32,8 @@ static bool load_text(struct roost_config *config, const struct roost_config_opt
     if (options->text_len > CONFIG_BYTES_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "'%s' is larger than %d bytes",
                    quote(sv_from(options->path)).text, CONFIG_BYTES_MAX);
+        diag_hint(diag, "check that it is the right file, or move what roost does not read out "
+                        "of it");
         return false;
     }
     const char *copy =
@@ -53,6 +55,7 @@ static bool load_tree(struct roost_config *config, const struct roost_config_opt
     if (root->kind != NODE_MAPPING) {
         diag_error(diag, ROOST_ERR_SCHEMA, node_place(root),
                    "a config is a mapping with a 'cluster' section");
+        diag_hint(diag, "start it with 'cluster:', and indent what belongs to the cluster below");
         return false;
     }
     if (options->follow_defaults)

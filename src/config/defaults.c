@@ -189,6 +189,7 @@ static struct node *load_file(struct composer *composer, const char *path, struc
     if (root && root->kind != NODE_MAPPING) {
         diag_error(composer->diag, ROOST_ERR_SCHEMA, node_place(root), "'%s' is not a mapping",
                    path);
+        diag_hint(composer->diag, "write 'key: value' lines in it, or take it out of 'defaults'");
         return NULL;
     }
     return root;
@@ -233,6 +234,7 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
     if (++composer->files > FILES_MAX) {
         diag_error(composer->diag, ROOST_ERR_LIMIT, entry->at, "defaults name more than %d files",
                    FILES_MAX);
+        diag_hint(composer->diag, "join some of the files, or pass the config that Hydra composed");
         return NULL;
     }
     struct strview text;
@@ -270,6 +272,7 @@ static struct node *compose(struct composer *composer, struct node *root, struct
     if (composer->depth == NESTED_MAX) {
         diag_error(composer->diag, ROOST_ERR_LIMIT, node_place(defaults),
                    "defaults are nested more than %d deep, or name each other", NESTED_MAX);
+        diag_hint(composer->diag, "take out the entry that leads back, or join some of the files");
         return NULL;
     }
     composer->depth++;

@@ -10,6 +10,7 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
     if (item->kind != NODE_MAPPING) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(item),
                    "Each node env_var must be a dict, such as '- NAME: value'");
+        diag_hint(reader->diag, "put a ':' and a blank between the name and the value");
         return false;
     }
     if (item->count != 1) {
@@ -27,6 +28,7 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
     if (!is_variable_name(key->text)) {
         diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                    "'%s' cannot be the name of an environment variable", quote(key->text).text);
+        diag_hint(reader->diag, "use letters, digits and _, with no digit at the start");
         return false;
     }
     for (int32_t i = 0; i < env->var_count; i++) {
@@ -34,6 +36,7 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
             diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                        "variable '%s' is listed twice for the same nodes; the first is at line %d",
                        quote(key->text).text, (int)env->vars[i].name.at.line);
+            diag_hint(reader->diag, "keep one of the two");
             return false;
         }
     }
@@ -54,6 +57,8 @@ static void read_variables(struct reader *reader, const struct node *list, struc
     if (list->count > VARS_MAX) {
         diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(list), "more than %d variables",
                    VARS_MAX);
+        diag_hint(reader->diag, "remove %d of them, or set them in the program itself",
+                  (int)list->count - VARS_MAX);
         return;
     }
     env->vars = read_array(reader, struct env_var, list->count);

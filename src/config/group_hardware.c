@@ -57,6 +57,7 @@ static void check_field(struct reader *reader, const struct hardware_field *fiel
     if (field->kind == FIELD_IP && !is_ip(word.text)) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "'%s' is not an IP address",
                    quote(word.text).text);
+        diag_hint(reader->diag, "write one such as 192.168.1.10");
     } else if (field->choices && !is_choice(word.text, field->choices)) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "%s cannot be '%s'", what,
                    quote(word.text).text);
@@ -92,6 +93,7 @@ static void read_robot(struct reader *reader, const struct node *config,
     if (config->kind != NODE_MAPPING) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(config),
                    "Each hardware config must be a dictionary, with at least node_rank");
+        diag_hint(reader->diag, "write '- node_rank: 0', and its other fields below that");
         return;
     }
     check_fields(reader, type, config);
@@ -176,6 +178,7 @@ void group_hardware(struct reader *reader, struct group_config *group, const str
     if (configs->count > ROBOTS_MAX) {
         diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(configs), "more than %d robots",
                    ROBOTS_MAX);
+        diag_hint(reader->diag, "declare the robots of some nodes in a node group of their own");
         return;
     }
     group->robots = read_array(reader, struct robot, configs->count);

@@ -61,6 +61,12 @@ static struct node *set_item(struct override *override, struct node *in, struct 
         diag_error(override->diag, ROOST_ERR_REFERENCE, override->at,
                    "'%s' is not an index of this list of %d", quote(sv_sub(path, 0, end)).text,
                    (int)in->count);
+        if (in->count > 1)
+            diag_hint(override->diag, "its indices are 0-%d", (int)in->count - 1);
+        else if (in->count)
+            diag_hint(override->diag, "its only index is 0");
+        else
+            diag_hint(override->diag, "it is empty: set the whole list, as in key=[a, b]");
         return NULL;
     }
     struct node *old = in->items[index];
@@ -85,6 +91,7 @@ static struct node *set(struct override *override, struct node *in, struct strvi
 {
     if (path.len == 0 || path.at[0] == '.' || depth > TREE_DEPTH_MAX) {
         diag_error(override->diag, ROOST_ERR_USAGE, override->at, "the key is not a dotted path");
+        diag_hint(override->diag, "put one '.' between two names, as in cluster.num_nodes=4");
         return NULL;
     }
     if (!in || node_is_null(in)) {
@@ -98,6 +105,7 @@ static struct node *set(struct override *override, struct node *in, struct strvi
         return set_item(override, in, path, depth + 1);
     diag_error(override->diag, ROOST_ERR_REFERENCE, override->at,
                "'%s' would go below a value that is not a mapping", quote(path).text);
+    diag_hint(override->diag, "leave '.%s' out to replace that value", quote(path).text);
     return NULL;
 }
 
@@ -135,6 +143,7 @@ struct node *override_apply(struct arena *arena, struct node *root, const char *
     struct text all = TEXT_INIT;
     if (count > OVERRIDES_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d overrides", OVERRIDES_MAX);
+        diag_hint(diag, "write %zu of them into the config", count - OVERRIDES_MAX);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {

@@ -69,6 +69,9 @@ bool want_mapping(struct reader *reader, const struct node *node, const char *wh
         return true;
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                "%s must be a mapping of keys to values, not %s", what, kind_word(node));
+    diag_hint(reader->diag, node->kind == NODE_SEQUENCE
+                                ? "write 'key: value' lines below it, without '-' before them"
+                                : "write 'key: value' lines below it");
     return false;
 }
 
@@ -129,6 +132,7 @@ bool read_word(struct reader *reader, const struct node *node, const char *what,
     if (node->kind != NODE_SCALAR) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node), "%s must be text, not %s",
                    what, kind_word(node));
+        diag_hint(reader->diag, "write one value; in quotes it may hold [ ] { } and ':'");
         return false;
     }
     *out = (struct word){node->text, node_place(node)};
@@ -149,6 +153,7 @@ bool read_int(struct reader *reader, const struct node *node, const char *what, 
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                "%s must be a whole number from %d to %d, not %s%s%s", what, (int)min, (int)max,
                mark, node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
+    diag_hint(reader->diag, "write a number such as %d", (int)min);
     return false;
 }
 
@@ -165,5 +170,6 @@ bool read_bool(struct reader *reader, const struct node *node, const char *what,
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                "%s must be true or false, not %s%s%s", what, mark,
                node->kind == NODE_SCALAR ? quote(node->text).text : kind_word(node), mark);
+    diag_hint(reader->diag, "write true to switch it on, false to switch it off");
     return false;
 }

@@ -53,6 +53,7 @@ static struct node *make(struct resolver *resolver, const struct node *node, str
     if (resolver->made > RESOLVE_BYTES_MAX) {
         diag_error(resolver->diag, ROOST_ERR_LIMIT, node_place(node),
                    "interpolations make more than %d bytes of text", RESOLVE_BYTES_MAX);
+        diag_hint(resolver->diag, "interpolate shorter texts, or fewer of them");
         resolver->is_exhausted = true;
         return NULL;
     }
@@ -74,6 +75,7 @@ static bool remember_name(struct resolver *resolver, struct strview name, struct
     if (read->count == RESOLVE_NAMES_MAX) {
         diag_error(resolver->diag, ROOST_ERR_LIMIT, at, "more than %d environment variables",
                    RESOLVE_NAMES_MAX);
+        diag_hint(resolver->diag, "write some of the values in the config itself");
         resolver->is_exhausted = true;
         return false;
     }
@@ -118,6 +120,7 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
     if (!is_variable_name(name)) {
         diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
                    "'%s' is not the name of an environment variable", quote(name).text);
+        diag_hint(resolver->diag, "a name is letters, digits and _, as in ${oc.env:NUM_NODES}");
         return fail(node);
     }
     if (!remember_name(resolver, name, at))
@@ -136,6 +139,7 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
     if (text.len > TREE_SCALAR_MAX) {
         diag_error(resolver->diag, ROOST_ERR_LIMIT, at, "environment variable '%s' is too long",
                    quote(name).text);
+        diag_hint(resolver->diag, "make it at most %d bytes", TREE_SCALAR_MAX);
         return fail(node);
     }
     struct node *made = make(resolver, node, text);
@@ -209,6 +213,9 @@ static const struct node *follow_path(struct resolver *resolver, struct node *no
         if (dots == 0)
             diag_hint(resolver->diag, "a path starts at the top of the file; '${.name}' is a "
                                       "neighbour");
+        else
+            diag_hint(resolver->diag, "one dot is the mapping around this key, and each dot more "
+                                      "is one further out; without dots a path starts at the top");
     }
     return found ? found : fail(node);
 }
@@ -252,6 +259,7 @@ static const struct node *join(struct resolver *resolver, struct node *node)
         if (close == 0) {
             diag_error(resolver->diag, ROOST_ERR_SYNTAX, node_place(node),
                        "'%s' has a '${' without its '}'", quote(node->text).text);
+            diag_hint(resolver->diag, "close it with '}', or write '\\${' for the text itself");
             goto done;
         }
         const struct node *piece =
@@ -267,6 +275,11 @@ static const struct node *join(struct resolver *resolver, struct node *node)
                        piece->kind != NODE_SCALAR ? "'%s' puts a list or mapping inside a text"
                                                   : "'%s' becomes too long a text",
                        quote(node->text).text);
+            if (piece->kind != NODE_SCALAR)
+                diag_hint(resolver->diag, "let the interpolation be the whole value, or name one "
+                                          "value inside that list or mapping");
+            else
+                diag_hint(resolver->diag, "keep it within %d bytes", TREE_SCALAR_MAX);
             goto done;
         }
         text_put(&out, piece->text);
@@ -297,6 +310,11 @@ const struct node *resolve(struct resolver *resolver, struct node *node)
                    node_place(node),
                    is_loop ? "'%s' leads back to itself" : "'%s' is the end of too long a chain",
                    quote(node->text).text);
+        if (is_loop)
+            diag_hint(resolver->diag, "write the value itself in one place of this circle");
+        else
+            diag_hint(resolver->diag, "write the value itself here: at most %d steps are followed",
+                      RESOLVE_DEPTH_MAX);
         return fail(node);
     }
     node->state = RESOLVE_UNDER_WAY;

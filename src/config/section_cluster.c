@@ -27,14 +27,17 @@ bool read_ranks(struct reader *reader, const struct node *node, const char *what
     if (node->kind == NODE_MAPPING) {
         diag_error(reader->diag, ROOST_ERR_RANK, node_place(node),
                    "Invalid rank format: %s is a number, a text such as 0-3,5 or a list", what);
+        diag_hint(reader->diag, "write 0-3, 'all' or [0, 1]");
         return false;
     }
     bool is_good = node->kind == NODE_SEQUENCE || add_ranks(reader, node, out);
     for (int32_t i = 0; node->kind == NODE_SEQUENCE && i < node->count; i++) {
         const struct node *item = read_value(reader, node->items[i]);
-        if (item && item->kind != NODE_SCALAR)
+        if (item && item->kind != NODE_SCALAR) {
             diag_error(reader->diag, ROOST_ERR_RANK, node_place(item),
                        "Invalid rank format: a list of ranks holds numbers and ranges only");
+            diag_hint(reader->diag, "write [0, 1, 4-7]");
+        }
         is_good = item && item->kind == NODE_SCALAR && add_ranks(reader, item, out) && is_good;
     }
     rankset_settle(out);
@@ -57,6 +60,7 @@ static void read_num_nodes(struct reader *reader, const struct node *cluster)
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                    "'num_nodes' must be a positive integer, not %s%s%s", mark,
                    node->kind == NODE_SCALAR ? quote(node->text).text : "a list or mapping", mark);
+        diag_hint(reader->diag, "write the number of nodes, such as 2");
         return;
     }
     if (node->is_quoted) {

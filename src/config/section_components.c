@@ -187,6 +187,8 @@ void section_components(struct reader *reader, const struct node *placement)
     if (names > COMPONENTS_MAX) {
         diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(placement), "more than %d components",
                    COMPONENTS_MAX);
+        diag_hint(reader->diag,
+                  "join components of equal placement under one key: 'actor,critic: 0-7'");
         return;
     }
     struct roost_config *config = reader->config;

@@ -38,6 +38,7 @@ static bool read_label(struct reader *reader, const struct node *group, struct g
             "label '%s' is given to two node groups (labels must be unique); the first is at "
             "line %d",
             quote(label.text).text, (int)before->at.line);
+        diag_hint(reader->diag, "rename one of the two");
         return false;
     }
     out->label = read_copy(reader, label.text);
@@ -110,6 +111,7 @@ static void read_group(struct reader *reader, const struct node *node, struct gr
         diag_error(
             reader->diag, ROOST_ERR_SCHEMA, node_place(node),
             "Each node yaml config must be a dictionary, with at least label and node_ranks");
+        diag_hint(reader->diag, "write '- label: name', and 'node_ranks: 0' below 'label'");
         out->is_broken = true;
         return;
     }
@@ -137,6 +139,7 @@ void section_groups(struct reader *reader, const struct node *groups)
     if (groups->count > GROUPS_MAX) {
         diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(groups), "more than %d node groups",
                    GROUPS_MAX);
+        diag_hint(reader->diag, "join groups of equal nodes: one group may have many nodes");
         return;
     }
     config->groups = read_array(reader, struct group_config, groups->count);

@@ -46,6 +46,7 @@ static void read_env(struct reader *reader, const struct node *node, struct laun
         if (!is_variable_name(key->text)) {
             diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                        "'%s' cannot be the name of an environment variable", quote(key->text).text);
+            diag_hint(reader->diag, "use letters, digits and _, with no digit at the start");
         } else if (is_roost_variable(key->text)) {
             diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                        "'%s' is set by roost for every process and cannot be set here",
@@ -97,6 +98,7 @@ static void read_restart(struct reader *reader, const struct node *node, struct 
     } else {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                    "'restart' must be never, always or {on-failure: N}");
+        diag_hint(reader->diag, "write restart: {on-failure: 3}");
     }
 }
 
@@ -138,6 +140,7 @@ static void read_ready(struct reader *reader, const struct node *node, struct la
     if (found != 1) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                    "'ready' waits for exactly one of port, file and line");
+        diag_hint(reader->diag, "keep one, such as ready: {port: http}");
     } else if (out->ready == READY_PORT && !has_port(out, out->ready_what.text)) {
         diag_error(reader->diag, ROOST_ERR_REFERENCE, out->ready_what.at,
                    "'ready' waits for port '%s', which is not among 'ports'",
@@ -175,6 +178,7 @@ static void read_local_rank(struct reader *reader, const struct node *node,
     }
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                "'local_rank' must be rlinf, torchrun, zero or device");
+    diag_hint(reader->diag, "leave it out for rlinf");
 }
 
 /* What a key does; ports come before ready, which looks at them. */

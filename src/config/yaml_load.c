@@ -56,6 +56,7 @@ static struct node *add_node(struct loader *loader, enum node_kind kind, const y
     if (++loader->node_count > TREE_NODES_MAX) {
         diag_error(loader->diag, ROOST_ERR_LIMIT, at, "more than %d values in one file",
                    TREE_NODES_MAX);
+        diag_hint(loader->diag, "move what roost does not read into another file");
         return NULL;
     }
     struct node *node = arena_zeroed(loader->arena, struct node, 1);
@@ -86,6 +87,7 @@ static bool attach(struct loader *loader, struct node *node, struct place at)
     if (parent->weight > TREE_NODES_MAX) {
         diag_error(loader->diag, ROOST_ERR_LIMIT, at,
                    "aliases make this stand for more than %d values", TREE_NODES_MAX);
+        diag_hint(loader->diag, "use fewer aliases: each counts with all that it stands for");
         return false;
     }
     if (loader->scratch_len == loader->scratch_room) {
@@ -117,6 +119,7 @@ static bool remember_anchor(struct loader *loader, const yaml_char_t *name, stru
     if (loader->anchor_count == ANCHORS_MAX) {
         diag_error(loader->diag, ROOST_ERR_LIMIT, node_place(node), "more than %d anchors",
                    ANCHORS_MAX);
+        diag_hint(loader->diag, "write some values out instead of naming them with '&'");
         return false;
     }
     loader->anchors[loader->anchor_count++] = (struct anchor){sv_from(copy), node};
@@ -142,6 +145,7 @@ static bool on_scalar(struct loader *loader, const yaml_event_t *event)
         diag_error(loader->diag, ROOST_ERR_LIMIT, mark_place(loader, event->start_mark),
                    "a text of %zu bytes; at most %d are read", event->data.scalar.length,
                    TREE_SCALAR_MAX);
+        diag_hint(loader->diag, "shorten it, or keep it in a file of its own");
         return false;
     }
     struct strview text = {(const char *)event->data.scalar.value, event->data.scalar.length};
@@ -178,6 +182,8 @@ static bool on_alias(struct loader *loader, const yaml_event_t *event)
             if (loader->frames[d].node == node) {
                 diag_error(loader->diag, ROOST_ERR_SYNTAX, at,
                            "alias '*%s' stands inside the value it names", quote(name).text);
+                diag_hint(loader->diag, "write the value out here, or put '&%s' before another one",
+                          quote(name).text);
                 return false;
             }
         }
@@ -195,6 +201,7 @@ static bool on_start(struct loader *loader, const yaml_event_t *event, enum node
     if (loader->depth == TREE_DEPTH_MAX) {
         diag_error(loader->diag, ROOST_ERR_LIMIT, mark_place(loader, event->start_mark),
                    "nested more than %d deep", TREE_DEPTH_MAX);
+        diag_hint(loader->diag, "take some of the levels out; a '[' or '{' too many makes one");
         return false;
     }
     struct node *node = add_node(loader, kind, event);
@@ -248,6 +255,7 @@ static bool on_event(struct loader *loader, const yaml_event_t *event, bool *is_
             return true;
         diag_error(loader->diag, ROOST_ERR_SYNTAX, mark_place(loader, event->start_mark),
                    "a second document starts here; a config is one document");
+        diag_hint(loader->diag, "remove the '---' line, or put what follows it into another file");
         return false;
     case YAML_STREAM_END_EVENT: *is_done = true; return true;
     default: return true;
@@ -281,6 +289,16 @@ static void say_parser_error(struct loader *loader, const yaml_parser_t *parser,
              (strstr(parser->context, "mapping") || strstr(parser->context, "simple key")))
         diag_hint(loader->diag, "check the indentation and the ':' around line %d",
                   (int)loader->line + (int)parser->context_mark.line);
+    else if (parser->context && strstr(parser->context, "flow sequence"))
+        diag_hint(loader->diag, "put ',' between the entries, and close the '[' of line %d",
+                  (int)loader->line + (int)parser->context_mark.line);
+    else if (strstr(problem, "cannot start any token") ||
+             (parser->context &&
+              (strstr(parser->context, "alias") || strstr(parser->context, "anchor"))))
+        diag_hint(loader->diag, "put the value in quotes");
+    else
+        diag_hint(loader->diag, "check the indentation, quotes and brackets of this line and the "
+                                "one before");
 }
 
 /* What libyaml would refuse with a byte offset only is refused here with a line and a column. */
@@ -310,6 +328,10 @@ static bool check_characters(struct loader *loader, struct strview text)
                        "character U+%04X is not allowed in YAML", (unsigned)code);
         if (c == 0xff || c == 0xfe)
             diag_hint(loader->diag, "the file may be UTF-16; save it as UTF-8");
+        else if (len == 0)
+            diag_hint(loader->diag, "save the file as UTF-8");
+        else
+            diag_hint(loader->diag, "remove this character");
         return false;
     }
     return true;
@@ -327,6 +349,7 @@ static bool check_directives(struct loader *loader, struct strview text)
         size_t offset = (size_t)(at - loader->source->text.at);
         diag_error(loader->diag, ROOST_ERR_LIMIT, source_place(loader->source, offset, 4),
                    "more than %d %%TAG directives", DIRECTIVES_MAX);
+        diag_hint(loader->diag, "remove the %%TAG lines: roost reads no tags");
         return false;
     }
     return true;
@@ -372,10 +395,12 @@ struct node *yaml_load(struct arena *arena, const struct source *source, struct 
     }
     bool is_good = check_characters(&loader, text) && check_directives(&loader, text) &&
                    read_events(&loader, text);
-    if (is_good && !loader.root)
+    if (is_good && !loader.root) {
         diag_error(diag, ROOST_ERR_SYNTAX,
                    (struct place){.source = source, .line = line, .column = column},
                    "there is nothing in it");
+        diag_hint(diag, "write 'key: value' lines; a config starts with 'cluster:'");
+    }
     free(loader.scratch);
     free(loader.anchors);
     return is_good ? loader.root : NULL;

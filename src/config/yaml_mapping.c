@@ -67,6 +67,7 @@ static bool add_merged(struct candidates *candidates, const struct node *key, st
             if (candidates->count > TREE_NODES_MAX) {
                 diag_error(diag, ROOST_ERR_LIMIT, node_place(key),
                            "merges bring in more than %d keys", TREE_NODES_MAX);
+                diag_hint(diag, "merge fewer or smaller mappings");
                 return false;
             }
             if (!add(candidates, sources[i]->pairs[p], true, diag))
@@ -83,6 +84,7 @@ static bool gather(struct candidates *candidates, struct node **children, size_t
         const struct node *key = children[2 * i];
         if (key->kind != NODE_SCALAR) {
             diag_error(diag, ROOST_ERR_SYNTAX, node_place(key), "a key must be plain text");
+            diag_hint(diag, "put the key in quotes if it holds [ ] { } or starts with '?'");
             return false;
         }
         if (!is_merge_key(key) &&

@@ -55,6 +55,10 @@ static bool check_inference(struct model_parallel *mp)
                        "Inference TP size %d is larger than the accelerators of '%s', %d",
                        (int)model->inference.tensor.value, mp->names[INFERENCE],
                        (int)mp->roles[INFERENCE].count);
+            diag_hint(mp->diag,
+                      "lower its tensor_model_parallel_size to at most %d, or give it %d "
+                      "accelerators",
+                      (int)mp->roles[INFERENCE].count, (int)model->inference.tensor.value);
             is_good = false;
         }
         if (!model->recomputes_logprobs) {
@@ -62,6 +66,8 @@ static bool check_inference(struct model_parallel *mp)
                        model->recompute_at.line ? model->recompute_at : role_place(mp, INFERENCE),
                        "'%s' is placed, so algorithm.recompute_logprobs must be true",
                        mp->names[INFERENCE]);
+            diag_hint(mp->diag, "set algorithm.recompute_logprobs: true, or take '%s' out",
+                      mp->names[INFERENCE]);
             is_good = false;
         }
     }
@@ -71,6 +77,10 @@ static bool check_inference(struct model_parallel *mp)
                    "critic inference TP size %d is larger than its accelerators, %d",
                    (int)model->critic_inference.tensor.value,
                    (int)mp->roles[CRITIC_INFERENCE].count);
+        diag_hint(mp->diag,
+                  "lower its tensor_model_parallel_size to at most %d, or give it %d accelerators",
+                  (int)mp->roles[CRITIC_INFERENCE].count,
+                  (int)model->critic_inference.tensor.value);
         is_good = false;
     }
     return is_good;

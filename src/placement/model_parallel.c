@@ -9,6 +9,8 @@ static bool check_tensor(struct model_parallel *mp, enum role_id id, struct sett
     diag_error(mp->diag, ROOST_ERR_RANK, tensor.at.line ? tensor.at : role_place(mp, id),
                "the tensor parallel size of '%s' is %d, larger than its accelerators, %d",
                mp->names[id], (int)tensor.value, (int)mp->roles[id].count);
+    diag_hint(mp->diag, "lower the size to at most %d, or give '%s' %d accelerators",
+              (int)mp->roles[id].count, mp->names[id], (int)tensor.value);
     return false;
 }
 
@@ -30,6 +32,13 @@ static bool check_rollout_size(struct model_parallel *mp, int64_t count, const c
         "(tensor %d x pipeline %d)",
         what, (long long)count, (long long)each, (int)mp->model->rollout_tensor.value,
         (int)mp->model->rollout_pipeline.value);
+    int64_t below = count / each * each;
+    if (below)
+        diag_hint(mp->diag, "give it %lld or %lld accelerators, or lower the sizes of rollout",
+                  (long long)below, (long long)(below + each));
+    else
+        diag_hint(mp->diag, "give it %lld accelerators, or lower the sizes of rollout",
+                  (long long)each);
     return false;
 }
 
@@ -98,6 +107,8 @@ static bool place_rollout(struct model_parallel *mp, const struct selection *all
                 "the actor's tensor parallel size %d is not a multiple of rollout's %d, so they "
                 "cannot share accelerators",
                 (int)actor_tensor, (int)tensor);
+            diag_hint(mp->diag, "make the actor's %d, or rollout's a divisor of %d",
+                      (int)(actor_tensor / tensor * tensor), (int)actor_tensor);
             return false;
         }
         stride = actor_tensor / tensor;
@@ -148,19 +159,17 @@ static bool derive_sizes(struct model_parallel *mp)
     const struct model_settings *model = mp->model;
     const struct role *roles = mp->roles;
 #define SIZES(role, id, split)                                                                     \
-    if (has(mp, id)) {                                                                             \
-        out->role##_world_size = roles[id].count;                                                  \
-        out->role##_tp_size = (split).tensor.value;                                                \
-        out->role##_pp_size = (split).pipeline.value;                                              \
-        out->role##_dp_size = data_size(roles[id].count, &(split));                                \
-    }
+    out->role##_world_size = has(mp, id) ? roles[id].count : 0;                                    \
+    out->role##_tp_size = (split).tensor.value;                                                    \
+    out->role##_pp_size = (split).pipeline.value;                                                  \
+    out->role##_dp_size = data_size(out->role##_world_size, &(split));
     SIZES(actor, ACTOR, model->actor)
     SIZES(critic, CRITIC, model->critic)
     SIZES(inference, INFERENCE, model->inference)
     SIZES(critic_inference, CRITIC_INFERENCE, model->critic_inference)
 #undef SIZES
     out->actor_cp_size = model->actor.context.value;
-    out->critic_cp_size = has(mp, CRITIC) ? model->critic.context.value : 0;
+    out->critic_cp_size = model->critic.context.value;
     bool takes_both = mp->plan->mode == ROOST_PLAN_AUTO && model->preprocesses &&
                       !roles[ROLLOUT].rule->text.has_processes;
     out->rollout_world_size = roles[ROLLOUT].count + (takes_both ? roles[ACTOR].count : 0);
@@ -184,6 +193,7 @@ void model_parallel_place(struct roost_plan *plan, const struct roost_config *co
     if (!mp.model) {
         diag_error(diag, ROOST_ERR_USAGE, NOWHERE,
                    "the config was read without what model-parallel placement needs");
+        diag_hint(diag, "set reads_model in the options it is read with");
         return;
     }
     if (roles_find(&mp, rules) && roles_measure(&mp) && model_mode_choose(&mp) &&

@@ -12,12 +12,14 @@ static bool check_numbers(const struct roost_packed *packed, struct place at, st
         diag_error(diag, ROOST_ERR_RANK, at,
                    "ranks %d to %d are not a range: the start must be >= 0 and <= the end",
                    (int)packed->start, (int)packed->end);
+        diag_hint(diag, "write the lower rank first, 0 or more");
         return false;
     }
     if (packed->per_process < 1 || packed->stride < 1) {
         diag_error(diag, ROOST_ERR_RANK, at,
                    "%d resources a process with stride %d: both must be at least 1",
                    (int)packed->per_process, (int)packed->stride);
+        diag_hint(diag, "write 1 and 1 for one resource each, side by side");
         return false;
     }
     int64_t count = (int64_t)packed->end - packed->start + 1;
@@ -26,6 +28,11 @@ static bool check_numbers(const struct roost_packed *packed, struct place at, st
         diag_error(diag, ROOST_ERR_RANK, at,
                    "%lld resources are not a multiple of %d a process times stride %d",
                    (long long)count, (int)packed->per_process, (int)packed->stride);
+        if (count > block)
+            diag_hint(diag, "end at rank %lld",
+                      (long long)(packed->start + count / block * block - 1));
+        else
+            diag_hint(diag, "take %lld resources, or fewer a process", (long long)block);
         return false;
     }
     return true;
@@ -48,16 +55,22 @@ static bool check(const struct roost_packed *packed, const struct selection *sel
                    "packed placement needs hardware: node group '%s' has "
                    "none to count",
                    selection->groups[0]->label);
+        diag_hint(diag, "choose a node group with hardware, or place by node");
         return false;
     }
     if (packed->end >= selection_size(selection)) {
         diag_error(diag, ROOST_ERR_FIT, at, "rank %d is out of range: node group '%s' has %d %s",
                    (int)packed->end, selection->groups[0]->label, (int)selection_size(selection),
                    selection->unit);
+        if (selection_size(selection) > 0)
+            diag_hint(diag, "end at rank %d or before", (int)selection_size(selection) - 1);
+        else
+            diag_hint(diag, "choose a node group with hardware");
         return false;
     }
     if ((packed->end - packed->start) / packed->per_process >= (1 << 24)) {
         diag_error(diag, ROOST_ERR_LIMIT, at, "more than %d processes", 1 << 24);
+        diag_hint(diag, "give each process more resources, or take fewer ranks");
         return false;
     }
     return true;

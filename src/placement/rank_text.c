@@ -135,6 +135,7 @@ static bool check_processes(struct rank_entry *entry, int64_t next, struct diag 
         if (next + size > PROCESSES_MAX) {
             diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
                        quote(entry->text).text, PROCESSES_MAX);
+            diag_hint(diag, "write fewer ranks, or spread them over several components");
             return false;
         }
         entry->processes = (struct rank_range){(int32_t)next, (int32_t)(next + size - 1)};
@@ -160,6 +161,7 @@ static bool check_processes(struct rank_entry *entry, int64_t next, struct diag 
     if (entry->processes.last >= PROCESSES_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
                    quote(entry->text).text, PROCESSES_MAX);
+        diag_hint(diag, "write fewer ranks, or spread them over several components");
         return false;
     }
     return true;

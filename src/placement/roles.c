@@ -49,11 +49,17 @@ static bool check_units(struct model_parallel *mp, enum role_id id)
     bool is_accelerator = !selection->is_node;
     for (int32_t g = 0; g < selection->group_count; g++)
         is_accelerator = is_accelerator && selection->groups[g]->is_accelerator;
-    if (!is_accelerator)
-        diag_error(mp->diag, ROOST_ERR_HARDWARE, role_place(mp, id),
-                   "model-parallel placement puts '%s' on accelerators, but its ranks count %s",
-                   mp->names[id], selection->unit);
-    return is_accelerator;
+    if (is_accelerator)
+        return true;
+    diag_error(mp->diag, ROOST_ERR_HARDWARE, role_place(mp, id),
+               "model-parallel placement puts '%s' on accelerators, but its ranks count %s",
+               mp->names[id], selection->unit);
+    const char *label = selection->groups[0]->label;
+    if (strcmp(label, "cluster") == 0)
+        diag_hint(mp->diag, "plan against a cluster with accelerators, or with --mode hybrid");
+    else
+        diag_hint(mp->diag, "leave 'node_group: %s' out for it, or plan with --mode hybrid", label);
+    return false;
 }
 
 static bool check_contiguous(struct model_parallel *mp, enum role_id id)

@@ -144,6 +144,8 @@ static int32_t localize(struct row_context *context, struct holdings *holdings, 
                 "process %d would hold unit %d of node %d twice, through two node groups; they "
                 "must be unique",
                 (int)process, (int)holdings->ranks[i], (int)selection->node_of_member[member]);
+            diag_hint(context->diag, "name each rank through one of the groups only, or give them "
+                                     "to two processes");
             return -1;
         }
     }

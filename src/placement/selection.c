@@ -65,6 +65,7 @@ static bool find_groups(struct selection *selection, struct arena *arena,
                 continue;
             diag_error(diag, ROOST_ERR_NAME, labels[i].at, "node group '%s' is named twice",
                        quote(labels[i].text).text);
+            diag_hint(diag, "name it once");
             is_good = false;
             break;
         }

@@ -75,10 +75,13 @@ static bool check_count(int32_t process_count, struct diag *diag)
 {
     if (process_count > 0 && process_count <= (1 << 24))
         return true;
-    if (process_count > 0)
+    if (process_count > 0) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d processes", 1 << 24);
-    else
+        diag_hint(diag, "place %d fewer", (int)process_count - (1 << 24));
+    } else {
         diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the list of processes must not be empty");
+        diag_hint(diag, "give it an entry for each process");
+    }
     return false;
 }
 
@@ -88,6 +91,7 @@ static bool check_list(const int32_t *ranks, int32_t count, int32_t process, str
     if (count < 1) {
         diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the ranks of process %d must not be empty",
                    (int)process);
+        diag_hint(diag, "name at least one rank for it");
         return false;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -95,6 +99,7 @@ static bool check_list(const int32_t *ranks, int32_t count, int32_t process, str
             diag_error(diag, ROOST_ERR_FIT, NOWHERE,
                        "rank %d of process %d is out of range: ranks start at 0", (int)ranks[i],
                        (int)process);
+            diag_hint(diag, "name ranks from 0 on");
             return false;
         }
     }
@@ -118,9 +123,11 @@ enum roost_code roost_node_check(const int32_t *node_ranks, int32_t process_coun
     bool is_good = check_count(process_count, &diag);
     for (int32_t p = 0; is_good && p < process_count; p++) {
         is_good = node_ranks[p] >= 0;
-        if (!is_good)
-            diag_error(&diag, ROOST_ERR_FIT, NOWHERE,
-                       "node rank %d is out of range: ranks start at 0", (int)node_ranks[p]);
+        if (is_good)
+            continue;
+        diag_error(&diag, ROOST_ERR_FIT, NOWHERE, "node rank %d is out of range: ranks start at 0",
+                   (int)node_ranks[p]);
+        diag_hint(&diag, "name nodes from 0 on");
     }
     return diag.first;
 }
@@ -152,12 +159,17 @@ static bool check_ranks(struct build *build, const int32_t *ranks, int32_t count
             diag_error(&build->diag, ROOST_ERR_FIT, NOWHERE,
                        "rank %d of process %d is out of range: there are %d %s", (int)ranks[i],
                        (int)process, (int)total, build->selection.unit);
+            if (total > 0)
+                diag_hint(&build->diag, "name ranks from 0 to %d", (int)total - 1);
+            else
+                diag_hint(&build->diag, "choose a node group with hardware");
             return false;
         }
         if (i > 0 && ranks[i] == ranks[i - 1]) {
             diag_error(&build->diag, ROOST_ERR_RANK, NOWHERE,
                        "process %d names rank %d twice: ranks of a process must be unique",
                        (int)process, (int)ranks[i]);
+            diag_hint(&build->diag, "name it once");
             return false;
         }
     }
@@ -236,6 +248,7 @@ struct roost_plan *roost_plan_new_flexible(const struct roost_cluster *cluster,
         diag_error(&build.diag, ROOST_ERR_HARDWARE, NOWHERE,
                    "flexible placement needs hardware: node group '%s' has none to count",
                    build.selection.groups[0]->label);
+        diag_hint(&build.diag, "choose a node group with hardware, or place by node");
         return finish(&build, false);
     }
     return finish(&build, check_count(process_count, &build.diag) &&
@@ -263,10 +276,12 @@ struct roost_plan *roost_plan_new_node(const struct roost_cluster *cluster,
     bool is_good = true;
     for (int32_t p = 0; p < process_count && is_good; p++) {
         is_good = holdings.ranks[p] >= 0 && holdings.ranks[p] < build.selection.member_count;
-        if (!is_good)
-            diag_error(&build.diag, ROOST_ERR_FIT, NOWHERE,
-                       "node rank %d is out of range: there are %d nodes", (int)holdings.ranks[p],
-                       (int)build.selection.member_count);
+        if (is_good)
+            continue;
+        diag_error(&build.diag, ROOST_ERR_FIT, NOWHERE,
+                   "node rank %d is out of range: there are %d nodes", (int)holdings.ranks[p],
+                   (int)build.selection.member_count);
+        diag_hint(&build.diag, "name nodes from 0 to %d", (int)build.selection.member_count - 1);
     }
     return finish(&build, is_good && set_ranges(&build, &holdings) &&
                               rows_fill(&build.context, &holdings, build.plan->components));

@@ -72,6 +72,7 @@ static bool count_accelerators(struct roost_cluster *cluster, struct diag *diag)
     diag_error(diag, ROOST_ERR_LIMIT, NOWHERE,
                "a cluster of %lld accelerators; at most %d are numbered",
                (long long)cluster->accelerator_count, CLUSTER_TOTAL_MAX);
+    diag_hint(diag, "plan against fewer nodes, or fewer accelerators on each");
     return false;
 }
 
@@ -91,6 +92,7 @@ static bool check_num_nodes(int32_t num_nodes, const struct roost_config *config
         diag_error(diag, ROOST_ERR_USAGE, NOWHERE,
                    "'num_nodes' must be a positive integer, or 0 for all nodes, not %d",
                    (int)num_nodes);
+        diag_hint(diag, "pass 0, or leave it out, for all nodes");
         return false;
     }
     if (num_nodes == 0 || !config || config->num_nodes == num_nodes)
@@ -98,6 +100,7 @@ static bool check_num_nodes(int32_t num_nodes, const struct roost_config *config
     diag_error(diag, ROOST_ERR_USAGE, config->num_nodes_at,
                "num_nodes is asked to be %d, but the config says %d", (int)num_nodes,
                (int)config->num_nodes);
+    diag_hint(diag, "pass %d, or leave it out", (int)config->num_nodes);
     return false;
 }
 

@@ -144,6 +144,7 @@ static bool fill_members(struct roost_cluster *cluster, struct node_group *group
     if (cluster->member_count > CLUSTER_TOTAL_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "node groups of more than %d nodes in all",
                    CLUSTER_TOTAL_MAX);
+        diag_hint(diag, "use fewer or smaller node groups");
         return false;
     }
     group->node_of_member = arena_array(&cluster->arena, int32_t, count);

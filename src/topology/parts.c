@@ -24,6 +24,8 @@ bool topology_from_parts(struct roost_cluster *cluster, const struct roost_clust
     if (parts->node_count < 1 || parts->node_count > CLUSTER_NODES_MAX) {
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "a cluster has 1 to %d nodes, not %d",
                    CLUSTER_NODES_MAX, (int)parts->node_count);
+        diag_hint(diag, parts->node_count < 1 ? "describe at least one node"
+                                              : "leave out nodes that nothing is placed on");
         return false;
     }
     cluster->nodes = arena_array(&cluster->arena, struct cluster_node, parts->node_count);
@@ -38,6 +40,8 @@ bool topology_from_parts(struct roost_cluster *cluster, const struct roost_clust
             diag_error(diag, ROOST_ERR_LIMIT, NOWHERE,
                        "node %d has %d accelerators; 0 to %d can be numbered", (int)n,
                        (int)part->num_accelerators, CLUSTER_ACCELERATORS_MAX);
+            diag_hint(diag, part->num_accelerators < 0 ? "write 0 for a node without any"
+                                                       : "describe the rest as another node");
             return false;
         }
         cluster->nodes[n] = (struct cluster_node){
@@ -66,10 +70,12 @@ static bool add_part(struct roost_cluster *cluster, const struct roost_group_par
         int32_t rank = part->node_ranks[i];
         is_good = rank >= 0 && rank < cluster->node_count;
         ranks.ranges[ranks.count++] = (struct rank_range){rank, rank};
-        if (!is_good)
-            diag_error(diag, ROOST_ERR_FIT, NOWHERE,
-                       "node group '%s' names node %d, which is out of range: there are %d nodes",
-                       part->label, (int)rank, (int)cluster->node_count);
+        if (is_good)
+            continue;
+        diag_error(diag, ROOST_ERR_FIT, NOWHERE,
+                   "node group '%s' names node %d, which is out of range: there are %d nodes",
+                   part->label, (int)rank, (int)cluster->node_count);
+        diag_hint(diag, "name nodes from 0 to %d", (int)cluster->node_count - 1);
     }
     if (is_good) {
         /* `node` counts nodes, whatever its describer says of it. */

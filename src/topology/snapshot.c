@@ -9,59 +9,55 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
-#include "base/text.h"
-#include "topology/cluster.h"
+#include "topology/snapshot_internal.h"
 
-enum { UNITS_MAX = 4096 };
-
-struct snapshot {
-    struct roost_cluster *cluster;
-    struct json_reader *json;
-    struct diag *diag;
-    struct cluster_node *nodes; /* grows; moves into the arena at the end */
-    int32_t count, room;
-};
-
-static bool refuse(struct snapshot *snapshot, struct json_token token, const char *what,
-                   const char *wanted)
+bool snapshot_refuse(struct snapshot *snapshot, struct json_token token, const char *what,
+                     const char *wanted, const char *example)
 {
-    if (token.kind != JSON_FAILED) /* otherwise it was said */
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "%s must be %s, not %s", what,
-                   wanted, json_kind_words(token.kind));
+    if (token.kind == JSON_FAILED)
+        return false; /* it was said */
+    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "%s must be %s, not %s", what, wanted,
+               json_kind_words(token.kind));
+    diag_hint(snapshot->diag, "write %s", example);
     return false;
 }
 
-static struct json_token next(struct snapshot *snapshot)
+struct json_token snapshot_next(struct snapshot *snapshot)
 {
     return json_next(snapshot->json, snapshot->diag);
 }
 
-static bool read_text(struct snapshot *snapshot, const char *what, const char **out)
+bool snapshot_text(struct snapshot *snapshot, const char *what, const char **out)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     if (token.kind == JSON_NULL)
         return true;
     if (token.kind != JSON_STRING)
-        return refuse(snapshot, token, what, "a string or null");
+        return snapshot_refuse(snapshot, token, what, "a string or null",
+                               "it in double quotes, or null");
     *out = arena_copy(&snapshot->cluster->arena, token.text);
     if (!*out)
         diag_nomem(snapshot->diag);
     return *out != NULL;
 }
 
-static bool read_count(struct snapshot *snapshot, const char *what, int32_t max, int32_t *out)
+bool snapshot_count(struct snapshot *snapshot, const char *what, int32_t max, int32_t *out)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     int64_t value;
     if (token.kind == JSON_NULL)
         return true;
     if (token.kind != JSON_NUMBER)
-        return refuse(snapshot, token, what, "a number or null");
+        return snapshot_refuse(snapshot, token, what, "a number or null",
+                               "digits without quotes, or null");
     if (!json_int(token, 0, max, &value)) {
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at,
                    "%s must be a whole number from 0 to %d, not '%s'", what, (int)max,
                    quote(token.text).text);
+        if (json_int(token, 0, INT64_MAX, &value))
+            diag_hint(snapshot->diag, "write %d or less, or null", (int)max);
+        else
+            diag_hint(snapshot->diag, "write digits only, such as 1, or null");
         return false;
     }
     *out = (int32_t)value;
@@ -70,9 +66,10 @@ static bool read_count(struct snapshot *snapshot, const char *what, int32_t max,
 
 static bool read_type(struct snapshot *snapshot, struct cluster_node *node)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_STRING)
-        return refuse(snapshot, token, "accelerator_type", "a string");
+        return snapshot_refuse(snapshot, token, "accelerator_type", "a string",
+                               "\"NV_GPU\", or leave the key out");
     for (int i = ROOST_ACCELERATOR_NONE; i <= ROOST_ACCELERATOR_KUNLUN; i++) {
         if (sv_is(token.text, roost_accelerator_type((enum roost_accelerator)i))) {
             node->accelerator = (enum roost_accelerator)i;
@@ -86,157 +83,6 @@ static bool read_type(struct snapshot *snapshot, struct cluster_node *node)
     return false;
 }
 
-/* One accelerator: {"id", "uuid", "pci", "numa"}. */
-static bool read_accelerator(struct snapshot *snapshot, struct accelerator *out)
-{
-    out->numa = -1;
-    struct json_token token;
-    while ((token = next(snapshot)).kind == JSON_KEY) {
-        bool is_good = sv_is(token.text, "id")     ? read_text(snapshot, "id", &out->id)
-                       : sv_is(token.text, "uuid") ? read_text(snapshot, "uuid", &out->uuid)
-                       : sv_is(token.text, "pci")  ? read_text(snapshot, "pci", &out->pci)
-                       : sv_is(token.text, "numa")
-                           ? read_count(snapshot, "numa", CLUSTER_NODES_MAX, &out->numa)
-                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
-        if (!is_good)
-            return false;
-    }
-    return token.kind == JSON_OBJECT_END;
-}
-
-static bool read_accelerators(struct snapshot *snapshot, struct cluster_node *node, int32_t *count)
-{
-    struct json_token token = next(snapshot);
-    if (token.kind == JSON_NULL)
-        return true;
-    if (token.kind != JSON_ARRAY)
-        return refuse(snapshot, token, "accelerators", "an array");
-    struct accelerator list[CLUSTER_ACCELERATORS_MAX];
-    int32_t filled = 0;
-    while ((token = next(snapshot)).kind == JSON_OBJECT) {
-        if (filled == CLUSTER_ACCELERATORS_MAX) {
-            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
-                       "more than %d accelerators on one node", CLUSTER_ACCELERATORS_MAX);
-            return false;
-        }
-        list[filled] = (struct accelerator){0};
-        if (!read_accelerator(snapshot, &list[filled++]))
-            return false;
-    }
-    if (token.kind != JSON_ARRAY_END)
-        return refuse(snapshot, token, "an accelerator", "an object");
-    node->accelerators = arena_array(&snapshot->cluster->arena, struct accelerator, filled);
-    if (!node->accelerators) {
-        diag_nomem(snapshot->diag);
-        return false;
-    }
-    if (filled)
-        memcpy(node->accelerators, list, (size_t)filled * sizeof *list);
-    *count = filled;
-    return true;
-}
-
-/* A value as compact JSON text: a robot's config is kept as it was written. */
-static bool copy_value(struct snapshot *snapshot, struct json_token token, struct text *out)
-{
-    int depth = 0;
-    bool needs_comma = false;
-    do {
-        bool is_end = token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
-        if (needs_comma && !is_end)
-            text_puts(out, ", ");
-        needs_comma = true;
-        switch (token.kind) {
-        case JSON_OBJECT:
-        case JSON_ARRAY:
-            text_char(out, token.kind == JSON_OBJECT ? '{' : '[');
-            needs_comma = false;
-            depth++;
-            break;
-        case JSON_OBJECT_END:
-        case JSON_ARRAY_END:
-            text_char(out, token.kind == JSON_OBJECT_END ? '}' : ']');
-            depth--;
-            break;
-        case JSON_KEY:
-            text_json(out, token.text);
-            text_puts(out, ": ");
-            needs_comma = false;
-            break;
-        case JSON_STRING: text_json(out, token.text); break;
-        case JSON_NUMBER: text_put(out, token.text); break;
-        case JSON_TRUE: text_puts(out, "true"); break;
-        case JSON_FALSE: text_puts(out, "false"); break;
-        case JSON_NULL: text_puts(out, "null"); break;
-        case JSON_END:
-        case JSON_FAILED: return false;
-        }
-        if (depth == 0)
-            return true;
-        token = next(snapshot);
-    } while (true);
-}
-
-static bool read_unit_config(struct snapshot *snapshot, struct unit *unit)
-{
-    struct json_token token = next(snapshot);
-    if (token.kind != JSON_OBJECT)
-        return refuse(snapshot, token, "the config of a hardware entry", "an object");
-    struct text text = TEXT_INIT;
-    bool is_good = copy_value(snapshot, token, &text);
-    const char *string = is_good ? text_string(&text) : NULL;
-    unit->config = string ? arena_copy(&snapshot->cluster->arena, sv_from(string)) : NULL;
-    text_release(&text);
-    if (is_good && !unit->config)
-        diag_nomem(snapshot->diag);
-    return unit->config != NULL;
-}
-
-static bool read_unit(struct snapshot *snapshot, struct json_token start, struct cluster_node *node)
-{
-    struct unit *unit = arena_zeroed(&snapshot->cluster->arena, struct unit, 1);
-    if (!unit) {
-        diag_nomem(snapshot->diag);
-        return false;
-    }
-    unit->config = "{}";
-    struct json_token token;
-    while ((token = next(snapshot)).kind == JSON_KEY) {
-        bool is_good = sv_is(token.text, "type") ? read_text(snapshot, "type", &unit->type)
-                       : sv_is(token.text, "config")
-                           ? read_unit_config(snapshot, unit)
-                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
-        if (!is_good)
-            return false;
-    }
-    if (token.kind != JSON_OBJECT_END)
-        return false;
-    if (!unit->type) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, start.at, "a hardware entry needs a 'type'");
-        return false;
-    }
-    *(node->last_unit ? &node->last_unit->next : &node->units) = unit;
-    node->last_unit = unit;
-    return true;
-}
-
-static bool read_hardware(struct snapshot *snapshot, struct cluster_node *node)
-{
-    struct json_token token = next(snapshot);
-    if (token.kind != JSON_ARRAY)
-        return refuse(snapshot, token, "hardware", "an array");
-    for (int32_t count = 0; (token = next(snapshot)).kind == JSON_OBJECT; count++) {
-        if (count == UNITS_MAX) {
-            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
-                       "more than %d hardware entries on one node", UNITS_MAX);
-            return false;
-        }
-        if (!read_unit(snapshot, token, node))
-            return false;
-    }
-    return token.kind == JSON_ARRAY_END || refuse(snapshot, token, "a hardware entry", "an object");
-}
-
 /* What a node says of itself must agree with itself. */
 static bool check_node(struct snapshot *snapshot, struct cluster_node *node, bool has_type,
                        int32_t listed, struct place at)
@@ -245,6 +91,7 @@ static bool check_node(struct snapshot *snapshot, struct cluster_node *node, boo
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, at,
                    "num_accelerators is %d, but %d accelerators are listed",
                    (int)node->accelerator_count, (int)listed);
+        diag_hint(snapshot->diag, "write \"num_accelerators\": %d, or leave it out", (int)listed);
         return false;
     }
     if (node->accelerator_count < 0)
@@ -255,9 +102,64 @@ static bool check_node(struct snapshot *snapshot, struct cluster_node *node, boo
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, at,
                    "a node of type %s cannot have %d accelerators",
                    roost_accelerator_type(node->accelerator), (int)node->accelerator_count);
+        if (node->accelerator_count)
+            diag_hint(snapshot->diag, "leave accelerator_type out, or write \"NV_GPU\" or another "
+                                      "type that it has");
+        else
+            diag_hint(snapshot->diag, "write \"NO_ACCEL\", or how many num_accelerators it has");
         return false;
     }
     return true;
+}
+
+static const char *const node_keys[] = {"node_rank",        "id",
+                                        "address",          "num_cpus",
+                                        "accelerator_type", "accelerator_model",
+                                        "num_accelerators", "accelerators",
+                                        "hardware"};
+enum { NODE_KEYS = sizeof node_keys / sizeof *node_keys };
+
+/* What a node has that is not known: left alone, unless it is a slip for a key that is missing. */
+struct slip {
+    uint32_t seen; /* bit k: node_keys[k] is there */
+    int meant;     /* index of node_keys */
+    struct place at;
+    struct quote key;
+    bool is_there;
+};
+
+/* Whether two words differ in at most two neighbouring letters. */
+static bool is_near(struct strview a, struct strview b)
+{
+    enum { SHORTEST = 4, APART = 2 };
+    if (a.len < SHORTEST || b.len < SHORTEST)
+        return false;
+    size_t head = 0, tail = 0, least = a.len < b.len ? a.len : b.len;
+    while (head < least && a.at[head] == b.at[head])
+        head++;
+    while (tail < least - head && a.at[a.len - 1 - tail] == b.at[b.len - 1 - tail])
+        tail++;
+    return a.len - head - tail <= APART && b.len - head - tail <= APART;
+}
+
+static void note_unknown(struct slip *slip, struct json_token token)
+{
+    /* Near to num_cpus, but not what is meant by it. */
+    struct strview text = sv_is(token.text, "num_gpus") ? SV("num_accelerators") : token.text;
+    if (slip->is_there && !(slip->seen & 1U << slip->meant))
+        return; /* the first is enough */
+    for (int k = 0; k < NODE_KEYS; k++)
+        if (is_near(text, sv_from(node_keys[k])))
+            *slip = (struct slip){slip->seen, k, token.at, quote(token.text), true};
+}
+
+static bool check_slip(struct snapshot *snapshot, const struct slip *slip)
+{
+    if (!slip->is_there || slip->seen & 1U << slip->meant)
+        return true;
+    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, slip->at, "key '%s' is not known", slip->key.text);
+    diag_hint(snapshot->diag, "did you mean '%s'?", node_keys[slip->meant]);
+    return false;
 }
 
 static bool read_node(struct snapshot *snapshot, struct place at, struct cluster_node *node)
@@ -265,40 +167,47 @@ static bool read_node(struct snapshot *snapshot, struct place at, struct cluster
     *node = (struct cluster_node){.num_cpus = -1, .explicit_rank = -1, .accelerator_count = -1};
     bool has_type = false;
     int32_t listed = -1;
+    struct slip slip = {0};
     struct json_token token;
-    while ((token = next(snapshot)).kind == JSON_KEY) {
+    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
         bool is_good;
+        for (int k = 0; k < NODE_KEYS; k++)
+            slip.seen |= sv_is(token.text, node_keys[k]) ? 1U << k : 0;
         if (sv_is(token.text, "node_rank"))
-            is_good = read_count(snapshot, "node_rank", ROOST_RANK_MAX, &node->explicit_rank);
+            is_good = snapshot_count(snapshot, "node_rank", ROOST_RANK_MAX, &node->explicit_rank);
         else if (sv_is(token.text, "id"))
-            is_good = read_text(snapshot, "id", &node->id);
+            is_good = snapshot_text(snapshot, "id", &node->id);
         else if (sv_is(token.text, "address"))
-            is_good = read_text(snapshot, "address", &node->address);
+            is_good = snapshot_text(snapshot, "address", &node->address);
         else if (sv_is(token.text, "num_cpus"))
-            is_good = read_count(snapshot, "num_cpus", CLUSTER_NODES_MAX, &node->num_cpus);
+            is_good = snapshot_count(snapshot, "num_cpus", CLUSTER_NODES_MAX, &node->num_cpus);
         else if (sv_is(token.text, "accelerator_type"))
             has_type = is_good = read_type(snapshot, node);
         else if (sv_is(token.text, "accelerator_model"))
-            is_good = read_text(snapshot, "accelerator_model", &node->model);
+            is_good = snapshot_text(snapshot, "accelerator_model", &node->model);
         else if (sv_is(token.text, "num_accelerators"))
-            is_good = read_count(snapshot, "num_accelerators", CLUSTER_ACCELERATORS_MAX,
-                                 &node->accelerator_count);
+            is_good = snapshot_count(snapshot, "num_accelerators", CLUSTER_ACCELERATORS_MAX,
+                                     &node->accelerator_count);
         else if (sv_is(token.text, "accelerators"))
-            is_good = read_accelerators(snapshot, node, &listed);
+            is_good = snapshot_accelerators(snapshot, node, &listed);
         else if (sv_is(token.text, "hardware"))
-            is_good = read_hardware(snapshot, node);
-        else
+            is_good = snapshot_hardware(snapshot, node);
+        else {
+            note_unknown(&slip, token);
             is_good = json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+        }
         if (!is_good)
             return false;
     }
-    return token.kind == JSON_OBJECT_END && check_node(snapshot, node, has_type, listed, at);
+    return token.kind == JSON_OBJECT_END && check_slip(snapshot, &slip) &&
+           check_node(snapshot, node, has_type, listed, at);
 }
 
 static bool add_node(struct snapshot *snapshot, struct place at)
 {
     if (snapshot->count == CLUSTER_NODES_MAX) {
         diag_error(snapshot->diag, ROOST_ERR_LIMIT, at, "more than %d nodes", CLUSTER_NODES_MAX);
+        diag_hint(snapshot->diag, "leave out nodes that nothing is placed on");
         return false;
     }
     if (snapshot->count == snapshot->room) {
@@ -316,58 +225,82 @@ static bool add_node(struct snapshot *snapshot, struct place at)
 
 static bool read_nodes(struct snapshot *snapshot)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_ARRAY)
-        return refuse(snapshot, token, "nodes", "an array");
-    while ((token = next(snapshot)).kind == JSON_OBJECT)
+        return snapshot_refuse(snapshot, token, "nodes", "an array",
+                               "[{\"num_accelerators\": 8}, ...]");
+    while ((token = snapshot_next(snapshot)).kind == JSON_OBJECT)
         if (!add_node(snapshot, token.at))
             return false;
-    return token.kind == JSON_ARRAY_END || refuse(snapshot, token, "a node", "an object");
-}
-
-/* Reads the keys of an object that is open; the value of `key` is given to `read`. */
-static bool read_object(struct snapshot *snapshot, const char *key, bool (*read)(struct snapshot *),
-                        bool *out_found)
-{
-    struct json_token token;
-    while ((token = next(snapshot)).kind == JSON_KEY) {
-        bool is_wanted = sv_is(token.text, key);
-        *out_found |= is_wanted;
-        bool is_good =
-            is_wanted ? read(snapshot) : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
-        if (!is_good)
-            return false;
-    }
-    return token.kind == JSON_OBJECT_END;
+    return token.kind == JSON_ARRAY_END ||
+           snapshot_refuse(snapshot, token, "a node", "an object", "{\"num_accelerators\": 8}");
 }
 
 static bool read_cluster(struct snapshot *snapshot)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_OBJECT)
-        return refuse(snapshot, token, "cluster", "an object");
+        return snapshot_refuse(snapshot, token, "cluster", "an object",
+                               "{\"nodes\": [{\"num_accelerators\": 8}]}");
     bool has_nodes = false;
-    if (!read_object(snapshot, "nodes", read_nodes, &has_nodes))
+    struct json_token key;
+    while ((key = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_nodes = sv_is(key.text, "nodes");
+        has_nodes |= is_nodes;
+        if (is_nodes ? !read_nodes(snapshot)
+                     : json_skip(snapshot->json, snapshot->diag) != ROOST_OK)
+            return false;
+    }
+    if (key.kind != JSON_OBJECT_END)
         return false;
-    if (!has_nodes || snapshot->count == 0)
+    if (!has_nodes || snapshot->count == 0) {
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "the cluster has no nodes");
+        diag_hint(snapshot->diag, "list them: \"nodes\": [{\"num_accelerators\": 8}]");
+    }
     return snapshot->count > 0;
+}
+
+/* The version of the document; what is no number is not taken for one. */
+static bool read_version(struct snapshot *snapshot)
+{
+    enum { VERSION = 1 };
+    struct json_token token = snapshot_next(snapshot);
+    int64_t value;
+    if (token.kind == JSON_NUMBER && !json_int(token, VERSION, VERSION, &value)) {
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "snapshot version %s is not known",
+                   quote(token.text).text);
+        diag_hint(snapshot->diag, "write \"roost\": %d, or read it with a newer roost", VERSION);
+        return false;
+    }
+    return json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
 }
 
 static bool read_document(struct snapshot *snapshot)
 {
-    struct json_token token = next(snapshot);
+    struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_OBJECT)
-        return refuse(snapshot, token, "a snapshot", "an object");
+        return snapshot_refuse(snapshot, token, "a snapshot", "an object",
+                               "{\"roost\": 1, \"cluster\": {\"nodes\": [...]}}");
     bool has_cluster = false;
-    if (!read_object(snapshot, "cluster", read_cluster, &has_cluster))
+    struct json_token key;
+    while ((key = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_cluster = sv_is(key.text, "cluster");
+        has_cluster |= is_cluster;
+        bool is_good = is_cluster ? read_cluster(snapshot)
+                       : sv_is(key.text, "roost")
+                           ? read_version(snapshot)
+                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+        if (!is_good)
+            return false;
+    }
+    if (key.kind != JSON_OBJECT_END)
         return false;
     if (!has_cluster) {
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "a snapshot needs a 'cluster'");
         diag_hint(snapshot->diag, "write {\"roost\": 1, \"cluster\": {\"nodes\": [...]}}");
         return false;
     }
-    return next(snapshot).kind == JSON_END;
+    return snapshot_next(snapshot).kind == JSON_END;
 }
 
 static ssize_t read_file(void *ctx, char *buf, size_t cap)

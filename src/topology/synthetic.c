@@ -60,6 +60,7 @@ static bool read_part(struct roost_cluster *cluster, struct strview text, struct
     if (left == NUMBER_TOO_LARGE || right == NUMBER_TOO_LARGE) {
         diag_error(diag, ROOST_ERR_LIMIT, at, "'%s' is larger than %d nodes of %d accelerators",
                    quote(text).text, CLUSTER_NODES_MAX, CLUSTER_ACCELERATORS_MAX);
+        diag_hint(diag, "write nodes x accelerators on each, in this order, such as 2x8");
         return false;
     }
     if (nodes == 0)
@@ -100,6 +101,7 @@ bool topology_from_spec(struct roost_cluster *cluster, struct strview text, stru
         if (total > CLUSTER_NODES_MAX) {
             diag_error(diag, ROOST_ERR_LIMIT, at, "'%s' is larger than %d nodes", quote(text).text,
                        CLUSTER_NODES_MAX);
+            diag_hint(diag, "write fewer nodes: all parts together are %lld", (long long)total);
             return false;
         }
         cluster->nodes = arena_array(&cluster->arena, struct cluster_node, total);

@@ -38,12 +38,12 @@ HELPERS = {
     "read_bool": ([2], ": error: {} must be true or false, not "),
     "read_choice": ([2], ": error: {} cannot be '"),
     "read_ranks": ([2], "Invalid rank format: {} is a number, a text"),
-    "read_text": ([1], ": error: {} must be a string or null, not "),
-    "read_count": ([1], ": error: {} must be a "),
+    "snapshot_text": ([1], ": error: {} must be a string or null, not "),
+    "snapshot_count": ([1], ": error: {} must be a "),
     "say_errno": ([2], ": error: cannot {} '"),
     "check_rollout_size": ([2], ": error: {} has "),
-    "refuse": ([2, 3], ": error: {} must be {}, not "),  # of snapshot.c
-    "refuse_spec": ([3], "does not describe a cluster: {}"),  # `refuse` of synthetic.c
+    "snapshot_refuse": ([2, 3], ": error: {} must be {}, not "),
+    "refuse": ([3], "does not describe a cluster: {}"),
 }
 # Variables that hold a part of a sentence.
 VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not composed: {}"}
@@ -70,6 +70,11 @@ OTHER_TEXTS = {
     "cannot write: %s": "test_a_full_disk_is_said below",
     "cannot write to standard output": "test_a_full_disk_is_said below",
     "node groups of more than %d nodes in all": "64 groups of a million nodes: half a gigabyte, too much for a case",
+    "use fewer or smaller node groups": "its cure",
+    "merge fewer or smaller mappings": "the cure of the limit on merges",
+    "set reads_model in the options it is read with": "the cure of a config read without it",
+    "pass 0, or leave it out, for all nodes": "the cure of roost_cluster_options.num_nodes below 0",
+    "pass %d, or leave it out": "the cure of roost_cluster_options.num_nodes beside a config",
 }
 
 
@@ -134,8 +139,7 @@ def sayings_of(path: Path) -> Iterator[Saying]:
         if name in SAYINGS and len(given) > SAYINGS[name][0]:
             for text in literals(given[SAYINGS[name][0]]):
                 yield Saying(where, text, SAYINGS[name][1] + pattern_of(text) + "$")
-        helper = "refuse_spec" if name == "refuse" and where.endswith("synthetic.c") else name
-        places, sentence = HELPERS.get(helper, ([], ""))
+        places, sentence = HELPERS.get(name, ([], ""))
         if not places or len(given) <= places[-1]:
             continue
         words = [next(literals(given[place]), "") for place in places]
@@ -169,6 +173,24 @@ def test_every_message_has_a_case() -> None:
 def test_the_list_of_other_texts_is_no_longer_than_needed() -> None:
     texts = {saying.text for saying in all_sayings()}
     assert sorted(text for text in OTHER_TEXTS if text not in texts) == []
+
+
+def uncured(text: str) -> Iterator[str]:
+    """The errors in an output that no cure follows before the next thing said."""
+    error = None
+    for line in [*text.split("\n"), ": error: end"]:
+        if re.search(r": (error|warning): ", line):
+            if error:
+                yield error
+            error = line if ": error: " in line else None
+        elif line.startswith("  = "):
+            error = None
+
+
+def test_every_error_has_a_cure() -> None:
+    files = (path for path in sorted(CASES.glob("*/*.txt")) if path.name in COMMANDS)
+    missing = [f"{path.parent.name}: {error}" for path in files for error in uncured(path.read_text(errors="replace"))]
+    assert missing == []
 
 
 def words_of(macro: str) -> list[str]:

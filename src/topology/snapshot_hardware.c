@@ -1,0 +1,165 @@
+/* snapshot_hardware.c - accelerators and other hardware of a node in a snapshot. */
+#include <string.h>
+
+#include "base/text.h"
+#include "topology/snapshot_internal.h"
+
+enum { UNITS_MAX = 4096 };
+
+/* One accelerator: {"id", "uuid", "pci", "numa"}. */
+static bool read_accelerator(struct snapshot *snapshot, struct accelerator *out)
+{
+    out->numa = -1;
+    struct json_token token;
+    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_good = sv_is(token.text, "id")     ? snapshot_text(snapshot, "id", &out->id)
+                       : sv_is(token.text, "uuid") ? snapshot_text(snapshot, "uuid", &out->uuid)
+                       : sv_is(token.text, "pci")  ? snapshot_text(snapshot, "pci", &out->pci)
+                       : sv_is(token.text, "numa")
+                           ? snapshot_count(snapshot, "numa", CLUSTER_NODES_MAX, &out->numa)
+                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+        if (!is_good)
+            return false;
+    }
+    return token.kind == JSON_OBJECT_END;
+}
+
+bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node, int32_t *count)
+{
+    struct json_token token = snapshot_next(snapshot);
+    if (token.kind == JSON_NULL)
+        return true;
+    if (token.kind != JSON_ARRAY)
+        return snapshot_refuse(snapshot, token, "accelerators", "an array",
+                               "[{\"uuid\": \"...\"}, ...], or num_accelerators instead");
+    struct accelerator list[CLUSTER_ACCELERATORS_MAX];
+    int32_t filled = 0;
+    while ((token = snapshot_next(snapshot)).kind == JSON_OBJECT) {
+        if (filled == CLUSTER_ACCELERATORS_MAX) {
+            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
+                       "more than %d accelerators on one node", CLUSTER_ACCELERATORS_MAX);
+            diag_hint(snapshot->diag, "list the rest on another node");
+            return false;
+        }
+        list[filled] = (struct accelerator){0};
+        if (!read_accelerator(snapshot, &list[filled++]))
+            return false;
+    }
+    if (token.kind != JSON_ARRAY_END)
+        return snapshot_refuse(snapshot, token, "an accelerator", "an object",
+                               "{\"uuid\": \"...\"}");
+    node->accelerators = arena_array(&snapshot->cluster->arena, struct accelerator, filled);
+    if (!node->accelerators) {
+        diag_nomem(snapshot->diag);
+        return false;
+    }
+    if (filled)
+        memcpy(node->accelerators, list, (size_t)filled * sizeof *list);
+    *count = filled;
+    return true;
+}
+
+/* A value as compact JSON text: a robot's config is kept as it was written. */
+static bool copy_value(struct snapshot *snapshot, struct json_token token, struct text *out)
+{
+    int depth = 0;
+    bool needs_comma = false;
+    do {
+        bool is_end = token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
+        if (needs_comma && !is_end)
+            text_puts(out, ", ");
+        needs_comma = true;
+        switch (token.kind) {
+        case JSON_OBJECT:
+        case JSON_ARRAY:
+            text_char(out, token.kind == JSON_OBJECT ? '{' : '[');
+            needs_comma = false;
+            depth++;
+            break;
+        case JSON_OBJECT_END:
+        case JSON_ARRAY_END:
+            text_char(out, token.kind == JSON_OBJECT_END ? '}' : ']');
+            depth--;
+            break;
+        case JSON_KEY:
+            text_json(out, token.text);
+            text_puts(out, ": ");
+            needs_comma = false;
+            break;
+        case JSON_STRING: text_json(out, token.text); break;
+        case JSON_NUMBER: text_put(out, token.text); break;
+        case JSON_TRUE: text_puts(out, "true"); break;
+        case JSON_FALSE: text_puts(out, "false"); break;
+        case JSON_NULL: text_puts(out, "null"); break;
+        case JSON_END:
+        case JSON_FAILED: return false;
+        }
+        if (depth == 0)
+            return true;
+        token = snapshot_next(snapshot);
+    } while (true);
+}
+
+static bool read_unit_config(struct snapshot *snapshot, struct unit *unit)
+{
+    struct json_token token = snapshot_next(snapshot);
+    if (token.kind != JSON_OBJECT)
+        return snapshot_refuse(snapshot, token, "the config of a hardware entry", "an object",
+                               "{\"key\": \"value\"}, or leave the key out");
+    struct text text = TEXT_INIT;
+    bool is_good = copy_value(snapshot, token, &text);
+    const char *string = is_good ? text_string(&text) : NULL;
+    unit->config = string ? arena_copy(&snapshot->cluster->arena, sv_from(string)) : NULL;
+    text_release(&text);
+    if (is_good && !unit->config)
+        diag_nomem(snapshot->diag);
+    return unit->config != NULL;
+}
+
+static bool read_unit(struct snapshot *snapshot, struct json_token start, struct cluster_node *node)
+{
+    struct unit *unit = arena_zeroed(&snapshot->cluster->arena, struct unit, 1);
+    if (!unit) {
+        diag_nomem(snapshot->diag);
+        return false;
+    }
+    unit->config = "{}";
+    struct json_token token;
+    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_good = sv_is(token.text, "type") ? snapshot_text(snapshot, "type", &unit->type)
+                       : sv_is(token.text, "config")
+                           ? read_unit_config(snapshot, unit)
+                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+        if (!is_good)
+            return false;
+    }
+    if (token.kind != JSON_OBJECT_END)
+        return false;
+    if (!unit->type) {
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, start.at, "a hardware entry needs a 'type'");
+        diag_hint(snapshot->diag, "add \"type\": \"Franka\", or whatever it is");
+        return false;
+    }
+    *(node->last_unit ? &node->last_unit->next : &node->units) = unit;
+    node->last_unit = unit;
+    return true;
+}
+
+bool snapshot_hardware(struct snapshot *snapshot, struct cluster_node *node)
+{
+    struct json_token token = snapshot_next(snapshot);
+    if (token.kind != JSON_ARRAY)
+        return snapshot_refuse(snapshot, token, "hardware", "an array", "[{\"type\": \"Franka\"}]");
+    for (int32_t count = 0; (token = snapshot_next(snapshot)).kind == JSON_OBJECT; count++) {
+        if (count == UNITS_MAX) {
+            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
+                       "more than %d hardware entries on one node", UNITS_MAX);
+            diag_hint(snapshot->diag, "leave out what no node group counts");
+            return false;
+        }
+        if (!read_unit(snapshot, token, node))
+            return false;
+    }
+    return token.kind == JSON_ARRAY_END || snapshot_refuse(snapshot, token, "a hardware entry",
+                                                           "an object", "{\"type\": \"Franka\"}");
+}
