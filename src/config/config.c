@@ -67,6 +67,22 @@ static bool load_tree(struct roost_config *config, const struct roost_config_opt
     return root != NULL;
 }
 
+/* The top-level key that was meant to be `cluster`, if any looks like it. */
+static void hint_cluster(const struct node *root, struct diag *diag)
+{
+    for (int32_t i = 0; i < root->count; i++) {
+        const struct node *key = root->pairs[i].key;
+        if (sv_is(key->text, "cluster"))
+            continue; /* it is there, with nothing below it */
+        if (sv_is_nocase(key->text, "cluster") || nearest_word(key->text, KEYS("cluster"))) {
+            diag_hint(diag, "did you mean 'cluster' by '%s' at line %d?", quote(key->text).text,
+                      (int)key->line);
+            return;
+        }
+    }
+    diag_hint(diag, "add 'cluster:' with num_nodes and component_placement");
+}
+
 static void read_sections(struct roost_config *config, const struct roost_config_options *options,
                           struct diag *diag)
 {
@@ -96,7 +112,7 @@ static void read_sections(struct roost_config *config, const struct roost_config
         else if (node_get(config->root, SV("defaults")) && !options->follow_defaults)
             diag_hint(diag, "it may be in a file that 'defaults' names: pass --hydra");
         else
-            diag_hint(diag, "add 'cluster:' with num_nodes and component_placement");
+            hint_cluster(config->root, diag);
     }
     const struct node *roost = read_key(&reader, config->root, "roost");
     if (roost)

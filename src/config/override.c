@@ -14,6 +14,7 @@ struct override {
     struct arena *arena;
     struct diag *diag;
     struct place at; /* of the key */
+    const char *key; /* its first character */
     struct node *value;
 };
 
@@ -46,7 +47,7 @@ static struct node *set_key(struct override *override, struct node *in, struct s
     if (!key)
         return child ? nomem(override) : NULL;
     key->line = override->at.line;
-    key->column = override->at.column;
+    key->column = override->at.column + (int32_t)(part.at - override->key);
     child->parent = copy;
     node_put(copy, key, child);
     return copy;
@@ -114,7 +115,7 @@ static struct node *apply(struct arena *arena, struct node *root, struct place s
                           struct strview text, struct diag *diag)
 {
     size_t equals = sv_find(text, '=', 0);
-    struct override override = {arena, diag, start, NULL};
+    struct override override = {.arena = arena, .diag = diag, .at = start, .key = text.at};
     override.at.length = (int32_t)(equals ? equals : 1);
     if (equals == text.len || equals == 0 || text.at[0] == '+' || text.at[0] == '~') {
         bool is_prefix = text.len > 0 && (text.at[0] == '+' || text.at[0] == '~');

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "topology/snapshot_internal.h"
@@ -308,6 +309,28 @@ static ssize_t read_file(void *ctx, char *buf, size_t cap)
     return read(*(int *)ctx, buf, cap);
 }
 
+/* The whole of a small file, so that errors can show its lines; large ones and pipes are streamed.
+ * *out_text is the caller's to free. */
+static struct json_reader *open_reader(const char *path, int *fd, char **out_text)
+{
+    enum { SMALL = 1024 * 1024 };
+    struct stat about;
+    bool is_small = fstat(*fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0 &&
+                    about.st_size <= SMALL;
+    char *text = is_small ? malloc((size_t)about.st_size) : NULL;
+    size_t len = 0;
+    for (ssize_t got = 1; text && got > 0 && len < (size_t)about.st_size; len += (size_t)got) {
+        got = pread(*fd, text + len, (size_t)about.st_size - len, (off_t)len);
+        got = got < 0 ? 0 : got;
+    }
+    if (!text || len < (size_t)about.st_size) {
+        free(text); /* it cannot be had at once: the stream says why */
+        return json_reader_new(path, read_file, fd, NULL);
+    }
+    *out_text = text;
+    return json_reader_from_text(path, (struct strview){text, len}, NULL);
+}
+
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -319,11 +342,13 @@ bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, str
         return false;
     }
     struct snapshot snapshot = {.cluster = cluster, .diag = diag};
-    snapshot.json = json_reader_new(path, read_file, &fd, NULL);
+    char *text = NULL;
+    snapshot.json = open_reader(path, &fd, &text);
     bool is_good = snapshot.json && read_document(&snapshot);
     if (!snapshot.json)
         diag_nomem(diag);
     json_reader_free(snapshot.json);
+    free(text);
     close(fd);
     if (is_good) {
         cluster->nodes = arena_array(&cluster->arena, struct cluster_node, snapshot.count);
