@@ -13,11 +13,9 @@ static bool is_own_port(const struct launch_config *launch, struct strview name)
     for (int32_t i = 0; i < launch->port_count; i++) {
         struct strview port = sv_from(launch->ports[i].name);
         bool is_same = name.len >= port.len;
-        for (size_t k = 0; is_same && k < port.len; k++) {
-            char upper =
-                port.at[k] >= 'a' && port.at[k] <= 'z' ? (char)(port.at[k] - 32) : port.at[k];
-            is_same = name.at[k] == upper;
-        }
+        for (size_t k = 0; is_same && k < port.len; k++)
+            is_same =
+                name.at[k] == port.at[k] - (port.at[k] >= 'a' && port.at[k] <= 'z' ? 'a' - 'A' : 0);
         struct strview rest = is_same ? sv_sub(name, port.len, name.len) : SV("?");
         if (rest.len == 0 || sv_is(rest, "_COUNT"))
             return true;

@@ -35,7 +35,7 @@ static bool check_rollout_size(struct model_parallel *mp, int64_t count, const c
     int64_t below = count / each * each;
     if (below)
         diag_hint(mp->diag, "give it %lld or %lld accelerators, or lower the sizes of rollout",
-                  (long long)below, (long long)(below + each));
+                  (long long)below, (long long)below + each);
     else
         diag_hint(mp->diag, "give it %lld accelerators, or lower the sizes of rollout",
                   (long long)each);
