@@ -3,6 +3,7 @@
 #include "placement/rank_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool read_processes(struct rank_text *text, struct rank_entry *entry, struct strview side,
@@ -128,6 +129,21 @@ static bool check_resources(struct rank_entry *entry, const struct rank_bounds *
     return false;
 }
 
+/* "3" or "0-3", used as range_words(a, b).text inside one expression. */
+struct range_words {
+    char text[48];
+};
+
+static struct range_words range_words(int64_t first, int64_t last)
+{
+    struct range_words words;
+    if (first == last)
+        snprintf(words.text, sizeof words.text, "%" PRId64, first);
+    else
+        snprintf(words.text, sizeof words.text, "%" PRId64 "-%" PRId64, first, last);
+    return words;
+}
+
 static bool check_processes(struct rank_entry *entry, int64_t next, struct diag *diag)
 {
     int64_t size = range_size(entry->resources);
@@ -151,11 +167,12 @@ static bool check_processes(struct rank_entry *entry, int64_t next, struct diag 
             quote(entry->text).text, (int)entry->processes.first, next);
         if (next > entry->processes.first)
             diag_hint(diag,
-                      "a comma ends an entry, so those before it have processes 0-%" PRId64
-                      " of their own; write %s:%" PRId64 "-%" PRId64,
-                      next - 1, quote(left).text, next, next + range_size(entry->resources) - 1);
+                      "a comma ends an entry, so those before it have processes %s of their own; "
+                      "write %s:%s",
+                      range_words(0, next - 1).text, quote(left).text,
+                      range_words(next, next + range_size(entry->resources) - 1).text);
         else
-            diag_hint(diag, "write %s:%" PRId64 "-%" PRId64, quote(left).text, next, last);
+            diag_hint(diag, "write %s:%s", quote(left).text, range_words(next, last).text);
         return false;
     }
     if (entry->processes.last >= PROCESSES_MAX) {
