@@ -67,9 +67,12 @@ enum restart_policy { RESTART_NEVER, RESTART_ALWAYS, RESTART_ON_FAILURE };
 enum local_rank_rule { LOCAL_RANK_RLINF, LOCAL_RANK_TORCHRUN, LOCAL_RANK_ZERO, LOCAL_RANK_DEVICE };
 enum ready_kind { READY_AT_ONCE, READY_PORT, READY_FILE, READY_LINE };
 
+enum engine { ENGINE_LOCAL, ENGINE_RAY };
+
 struct port_want {
     const char *name;
     int32_t count;
+    bool is_handed; /* the bound socket goes to the process (LISTEN_FDS) */
 };
 
 /* roost.launch.<component> */
@@ -109,6 +112,8 @@ struct roost_config {
     int32_t group_count;
     const char *cluster; /* roost.cluster or NULL */
     struct place cluster_at;
+    enum engine engine;   /* roost.engine */
+    struct word logs_dir; /* roost.logs.dir, relative to the config; empty = not set */
     struct launch_config *launches;
     int32_t launch_count;
     struct env_names env_read;

@@ -3,70 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/percent.h"
 #include "config/sections.h"
-#include "config/variables.h"
-
-/* Whether `name` is ROOST_PORT_<PORT> or ROOST_PORT_<PORT>_COUNT of a port that is asked for. */
-static bool is_own_port(const struct launch_config *launch, struct strview name)
-{
-    name = sv_sub(name, strlen("ROOST_PORT_"), name.len);
-    for (int32_t i = 0; i < launch->port_count; i++) {
-        struct strview port = sv_from(launch->ports[i].name);
-        bool is_same = name.len >= port.len;
-        for (size_t k = 0; is_same && k < port.len; k++)
-            is_same =
-                name.at[k] == port.at[k] - (port.at[k] >= 'a' && port.at[k] <= 'z' ? 'a' - 'A' : 0);
-        struct strview rest = is_same ? sv_sub(name, port.len, name.len) : SV("?");
-        if (rest.len == 0 || sv_is(rest, "_COUNT"))
-            return true;
-    }
-    return false;
-}
-
-static void check_name(struct reader *reader, const struct launch_config *launch,
-                       struct strview name, struct place at)
-{
-    if (sv_starts(name, "ROOST_PORT_") && !is_own_port(launch, name)) {
-        diag_error(reader->diag, ROOST_ERR_REFERENCE, at,
-                   "'%%{%s}' names a port that is not among 'ports'", quote(name).text);
-        diag_hint(reader->diag, "add the port: ports: {name: 1} gives ROOST_PORT_NAME");
-    } else if (!is_roost_variable(name)) {
-        diag_error(reader->diag, ROOST_ERR_REFERENCE, at,
-                   "'%%{%s}' is not a variable that roost sets", quote(name).text);
-        diag_hint(reader->diag,
-                  "RANK, WORLD_SIZE and LOCAL_RANK are some that are; a percent sign is "
-                  "%%%%");
-    }
-}
-
-/* Every "%{NAME}" of a word; "%%" is a percent sign. */
-static void check_word(struct reader *reader, const struct launch_config *launch,
-                       const struct word *word)
-{
-    struct strview text = word->text;
-    for (size_t i = 0; i + 1 < text.len; i++) {
-        if (text.at[i] != '%')
-            continue;
-        if (text.at[i + 1] == '{') {
-            size_t close = sv_find(text, '}', i);
-            if (close == text.len) {
-                diag_error(reader->diag, ROOST_ERR_SYNTAX, word->at,
-                           "'%s' has a '%%{' without its '}'", quote(text).text);
-                diag_hint(reader->diag, "write %%{NAME}, or %%%%{ for the characters themselves");
-                return;
-            }
-            check_name(reader, launch, sv_sub(text, i + 2, close), word->at);
-        }
-        i++;
-    }
-}
 
 void launch_check_words(struct reader *reader, const struct launch_config *launch)
 {
     for (int32_t i = 0; i < launch->command_count; i++)
-        check_word(reader, launch, &launch->command[i]);
+        percent_check(launch, &launch->command[i], reader->diag);
     for (int32_t i = 0; i < launch->env_count; i++)
-        check_word(reader, launch, &launch->env[i].value);
+        percent_check(launch, &launch->env[i].value, reader->diag);
+    if (launch->ready == READY_FILE || launch->ready == READY_LINE)
+        percent_check(launch, &launch->ready_what, reader->diag);
 }
 
 enum visit { NOT_YET, UNDER_WAY, DONE };

@@ -2,6 +2,7 @@
  * config alone can be; nothing here looks at the machine. */
 #include <stdio.h>
 
+#include "config/percent.h"
 #include "config/sections.h"
 #include "config/variables.h"
 
@@ -59,11 +60,57 @@ static void read_env(struct reader *reader, const struct node *node, struct laun
     }
 }
 
-static void read_ports(struct reader *reader, const struct node *node, struct launch_config *out)
+/* A number, or a mapping with a number and how the ports reach the process. */
+static bool read_port(struct reader *reader, const struct node *node, struct port_want *out)
 {
     enum { PORTS_MAX = 4096 };
+    const struct node *count = node;
+    out->is_handed = false;
+    out->count = 1;
+    if (node->kind == NODE_MAPPING) {
+        want_keys(reader, node, KEYS("count", "hand_over"), "a port");
+        const struct node *handed = read_key(reader, node, "hand_over");
+        if (handed)
+            read_bool(reader, handed, "'hand_over'", &out->is_handed);
+        count = read_key(reader, node, "count");
+    }
+    return !count || read_int(reader, count, "the number of ports", 1, PORTS_MAX, &out->count);
+}
+
+/* Two ports must not give a variable the same name: HTTP and http, or http and http_count. */
+static bool is_port_apart(struct reader *reader, const struct launch_config *launch,
+                          const struct node *key)
+{
+    for (int i = 0; i < 2; i++) {
+        bool is_count = i == 1;
+        const char *variable = percent_port_variable(reader->arena, key->text, is_count);
+        if (!variable) {
+            diag_nomem(reader->diag);
+            return false;
+        }
+        int32_t other = percent_find_port(launch, sv_from(variable), &is_count);
+        if (other < 0)
+            continue;
+        diag_error(reader->diag, ROOST_ERR_NAME, node_place(key),
+                   "ports '%s' and '%s' would both be told by %s", quote(key->text).text,
+                   launch->ports[other].name, quote(sv_from(variable)).text);
+        diag_hint(reader->diag, "give one of them another name");
+        return false;
+    }
+    return true;
+}
+
+static void read_ports(struct reader *reader, const struct node *node, struct launch_config *out)
+{
+    enum { NAMES_MAX = 256 };
     if (!want_mapping(reader, node, "'ports'"))
         return;
+    if (node->count > NAMES_MAX) {
+        diag_error(reader->diag, ROOST_ERR_LIMIT, node_place(node),
+                   "more than %d names of ports for one component", NAMES_MAX);
+        diag_hint(reader->diag, "ask for several ports under one name: ports: {http: 16}");
+        return;
+    }
     out->ports = read_array(reader, struct port_want, node->count);
     for (int32_t i = 0; out->ports && i < node->count; i++) {
         const struct node *key = node->pairs[i].key;
@@ -76,7 +123,7 @@ static void read_ports(struct reader *reader, const struct node *node, struct la
             diag_hint(reader->diag, "use letters, digits and _");
             continue;
         }
-        if (!value || !read_int(reader, value, "the number of ports", 1, PORTS_MAX, &port->count))
+        if (!value || !read_port(reader, value, port) || !is_port_apart(reader, out, key))
             continue;
         port->name = read_copy(reader, key->text);
         if (port->name)

@@ -1,30 +1,30 @@
 /* section_roost.c - the `roost` section: everything that is ours and not RLinf's. */
 #include "config/sections.h"
 
-static bool read_choice(struct reader *reader, const struct node *node, const char *what,
-                        const char *const *choices)
+/* The index of the choice that was made; 0 after saying that it is none. */
+static int read_choice(struct reader *reader, const struct node *node, const char *what,
+                       const char *const *choices)
 {
     struct word word;
     if (!read_word(reader, node, what, &word))
-        return false;
+        return 0;
     for (const char *const *choice = choices; *choice; choice++)
         if (sv_is(word.text, *choice))
-            return true;
+            return (int)(choice - choices);
     diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "%s cannot be '%s'", what,
                quote(word.text).text);
     diag_hint(reader->diag, "write '%s' or '%s'", choices[0], choices[1]);
-    return false;
+    return 0;
 }
 
 static void read_logs(struct reader *reader, const struct node *logs)
 {
-    struct word dir;
     if (!want_mapping(reader, logs, "'logs'"))
         return;
     want_keys(reader, logs, KEYS("dir"), "roost.logs");
     const struct node *node = read_key(reader, logs, "dir");
     if (node)
-        read_word(reader, node, "'dir'", &dir);
+        read_word(reader, node, "'dir'", &reader->config->logs_dir);
 }
 
 static void read_ray(struct reader *reader, const struct node *ray)
@@ -55,7 +55,8 @@ void section_roost(struct reader *reader, const struct node *roost)
     }
     node = read_key(reader, roost, "engine");
     if (node)
-        read_choice(reader, node, "'engine'", KEYS("local", "ray"));
+        reader->config->engine =
+            (enum engine)read_choice(reader, node, "'engine'", KEYS("local", "ray"));
     node = read_key(reader, roost, "launch");
     if (node)
         section_launch(reader, node);
