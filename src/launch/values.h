@@ -1,0 +1,31 @@
+/* values.h - the value of every variable that roost sets, for one process. */
+#ifndef LAUNCH_VALUES_H
+#define LAUNCH_VALUES_H
+
+#include "base/text.h"
+#include "config/variables.h"
+#include "launch/commands.h"
+
+/* A process, and what its variables are made of. */
+struct value_source {
+    const struct roost_cluster *cluster;
+    const struct roost_component *placed;
+    const struct launch_config *launch; /* may be NULL */
+    const struct run_values *values;
+    int32_t first_port; /* the component's first request */
+    int32_t rank;
+    bool catches_failure;
+};
+
+/* Accelerators of nodes where processes have the variable: bit 1 << type. */
+uint32_t variable_types(enum variable variable);
+
+/* Whether all processes of a component have the same value. */
+bool variable_is_shared(enum variable variable);
+
+void put_variable(struct text *out, const struct value_source *source, enum variable variable);
+
+/* The first number of a port block of the process; launch->ports[port]. */
+void put_port(struct text *out, const struct value_source *source, int32_t port);
+
+#endif
