@@ -6,6 +6,7 @@
 #include <roost/config.h>
 #include <roost/error.h>
 #include <roost/plan.h>
+#include <roost/port.h>
 #include <roost/render.h>
 
 /* "0.1.0" */

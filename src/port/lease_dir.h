@@ -1,0 +1,49 @@
+/* lease_dir.h - the books of all leases of one user on this machine: a directory with a lock file and a
+ * file a holder. Whoever has the lock may read them, add to them and clear away what the dead left. */
+#ifndef PORT_LEASE_DIR_H
+#define PORT_LEASE_DIR_H
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "port/lease_file.h"
+
+struct lease_dir {
+    int dir;  /* the checked directory */
+    int lock; /* the lock file, locked; -1 = not */
+};
+
+#define LEASE_DIR_INIT {-1, -1}
+
+/* A lease file that is ours and locked. */
+struct lease_entry {
+    int fd; /* -1 = none */
+    char name[40];
+};
+
+/* What the living hold. */
+struct lease_books {
+    uint16_t holder_of_port[PORT_COUNT]; /* 0 = nobody, else 1 + index into holders */
+    struct lease_holder *holders;
+    int32_t holder_count;
+};
+
+/* Opens the directory and takes the lock, waiting `wait_ms` at most. */
+enum roost_code lease_dir_lock(struct lease_dir *dir, const char *path, const char *owner,
+                               int32_t wait_ms, struct diag *diag);
+
+/* Reads the leases of the living and removes the files of the dead; needs the lock. */
+enum roost_code lease_dir_read(struct lease_dir *dir, struct lease_books *out, struct diag *diag);
+void lease_books_free(struct lease_books *books);
+
+/* Writes a file of our own and locks it for as long as we live; needs the lock. */
+enum roost_code lease_dir_add(struct lease_dir *dir, struct text *content, struct lease_entry *out,
+                              struct diag *diag);
+
+/* Removes it again; does not need the lock. */
+void lease_dir_remove(struct lease_dir *dir, struct lease_entry *entry);
+
+/* Lets others in. */
+void lease_dir_unlock(struct lease_dir *dir);
+void lease_dir_close(struct lease_dir *dir);
+
+#endif

@@ -1,0 +1,31 @@
+/* port_map.h - which ports of this machine may be leased at all. */
+#ifndef PORT_PORT_MAP_H
+#define PORT_PORT_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strview.h"
+#include "base/text.h"
+
+enum { PORT_MAX = 65535, PORT_COUNT = PORT_MAX + 1, PORT_BASE = 20000 };
+
+struct port_map {
+    bool is_usable[PORT_COUNT];
+    int32_t usable_count;
+    int32_t ephemeral_first, ephemeral_last; /* the kernel's range for outgoing connections */
+};
+
+/* The ranges of DESIGN less what the kernel says in <proc>/sys/net/ipv4: its ephemeral range and its
+ * reserved ports. A setting that cannot be read has the kernel's default. */
+void port_map_read(struct port_map *map, const char *proc);
+
+/* The two settings as the kernel prints them: "32768\t60999\n" and "8080,9000-9010\n". False, and the
+ * map as it was or less, for anything else. */
+bool port_map_read_ephemeral(struct port_map *map, struct strview text);
+bool port_map_drop_reserved(struct port_map *map, struct strview text);
+
+/* "1024-10001, 20000-32767": the usable ports for people, the first few ranges. */
+void port_map_show(const struct port_map *map, struct text *out);
+
+#endif
