@@ -1,0 +1,154 @@
+/* escape.c - copies text and escapes what a terminal would obey.
+ *
+ * Most bytes of a log are printable, so the loop copies blocks and looks at them while it does: one
+ * load, one store and a few compares a block, and only a block with something special in it is taken
+ * apart. A block is stored before it is judged; that is what ESCAPE_SLACK is for. */
+#include "base/escape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/utf8.h"
+
+static bool is_plain(unsigned char c)
+{
+    return (c >= 0x20 && c < 0x7f) || c == '\t';
+}
+
+static bool is_end_of_line(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static char *put_byte(char *out, unsigned char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    out[0] = '\\';
+    out[1] = 'x';
+    out[2] = digits[byte >> 4];
+    out[3] = digits[byte & 15];
+    return out + 4;
+}
+
+/* Characters that would end a line or turn it around, and C1 controls. */
+static bool is_unsafe(uint32_t code)
+{
+    return code < 0xa0 || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+/* One character that is not plain. */
+static const char *put_special(const char *at, const char *end, char **out)
+{
+    uint32_t code = 0;
+    size_t len = utf8_next(at, end, &code);
+    bool is_shown = len > 1 && !is_unsafe(code);
+    for (size_t i = 0; i < (len ? len : 1); i++)
+        if (is_shown)
+            *(*out)++ = at[i];
+        else
+            *out = put_byte(*out, (unsigned char)at[i]);
+    return at + (len ? len : 1);
+}
+
+/* Copies plain bytes one by one; stops at the first other. */
+static const char *copy_bytes(const char *at, const char *end, char **out)
+{
+    while (at < end && is_plain((unsigned char)*at))
+        *(*out)++ = *at++;
+    return at;
+}
+
+#ifdef __SSE2__
+static const char *copy_plain(const char *at, const char *end, char **out)
+{
+    const __m128i blank = _mm_set1_epi8(0x20), tab = _mm_set1_epi8('\t');
+    const __m128i del = _mm_set1_epi8(0x7f);
+    char *to = *out;
+    while (end - at >= 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+        _mm_storeu_si128((__m128i *)(void *)to, block);
+        /* Signed: what has its high bit set is below a blank, too. */
+        __m128i low = _mm_andnot_si128(_mm_cmpeq_epi8(block, tab), _mm_cmplt_epi8(block, blank));
+        unsigned special =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(block, del)));
+        if (special) {
+            int count = __builtin_ctz(special);
+            *out = to + count;
+            return at + count;
+        }
+        at += 16;
+        to += 16;
+    }
+    *out = to;
+    return copy_bytes(at, end, out);
+}
+#endif
+
+/* Eight bytes at a time: true when one of them is not printable ASCII. Tabs count as special here;
+ * copy_bytes lets them pass. */
+static bool has_special(uint64_t block)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+    uint64_t below_blank = block - ones * 0x20;
+    uint64_t above = (block & ~highs) + ones; /* 0x7f carries into the high bit */
+    return ((below_blank | above | block) & highs) != 0;
+}
+
+static const char *copy_words(const char *at, const char *end, char **out)
+{
+    while (end - at >= 8) {
+        uint64_t block;
+        memcpy(&block, at, sizeof block);
+        if (has_special(block)) {
+            const char *stop = copy_bytes(at, at + 8, out);
+            if (stop < at + 8)
+                return stop;
+        } else {
+            memcpy(*out, &block, sizeof block);
+            *out += 8;
+        }
+        at += 8;
+    }
+    return copy_bytes(at, end, out);
+}
+
+const char *escape_line_plain(const char *at, const char *end, char **out)
+{
+    for (;;) {
+        at = copy_words(at, end, out);
+        if (at == end || is_end_of_line(*at))
+            return at;
+        at = put_special(at, end, out);
+    }
+}
+
+const char *escape_line(const char *at, const char *end, char **out)
+{
+#ifdef __SSE2__
+    for (;;) {
+        at = copy_plain(at, end, out);
+        if (at == end || is_end_of_line(*at))
+            return at;
+        at = put_special(at, end, out);
+    }
+#else
+    return escape_line_plain(at, end, out);
+#endif
+}
+
+const char *escape_whole_characters(const char *at, const char *end)
+{
+    for (int back = 1; back <= 3 && end - at >= back; back++) {
+        unsigned char c = (unsigned char)end[-back];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        int length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        return length > back ? end - back : end;
+    }
+    return end;
+}
