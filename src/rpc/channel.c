@@ -1,0 +1,110 @@
+/* channel.c - one message, one packet: a header that is checked, a body, at most one descriptor. */
+#include "rpc/channel.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t type;
+    uint32_t len;
+};
+
+enum { MAGIC = 0x54534f52 /* "ROST" */, VERSION = 1 };
+
+bool channel_pair(int out[2])
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out) != 0)
+        return false;
+    /* Room for a burst of events while the other side is busy; a refusal only costs a retry. */
+    int size = 4 << 20;
+    for (int i = 0; i < 2; i++)
+        (void)setsockopt(out[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    return true;
+}
+
+enum channel_result channel_send(int channel, uint16_t type, const void *body, size_t len, int fd)
+{
+    if (len > CHANNEL_BODY_MAX) {
+        errno = EMSGSIZE;
+        return CHANNEL_FAILED;
+    }
+    struct header header = {MAGIC, VERSION, type, (uint32_t)len};
+    struct iovec parts[2] = {{&header, sizeof header}, {(void *)(uintptr_t)body, len}};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct msghdr packet = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
+    if (fd >= 0) {
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&packet);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(item), &fd, sizeof fd);
+    }
+    for (;;) {
+        if (sendmsg(channel, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+            return CHANNEL_OK;
+        if (errno == EINTR)
+            continue;
+        if (errno == EAGAIN || errno == ENOBUFS)
+            return CHANNEL_AGAIN;
+        return errno == EPIPE || errno == ECONNRESET ? CHANNEL_CLOSED : CHANNEL_FAILED;
+    }
+}
+
+/* The descriptor that came along, -1 without one. The control buffer has room for one, so the kernel
+ * itself closes any more. */
+static int take_fd(struct msghdr *packet)
+{
+    int fd = -1;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(packet); item; item = CMSG_NXTHDR(packet, item))
+        if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
+            item->cmsg_len == CMSG_LEN(sizeof fd))
+            memcpy(&fd, CMSG_DATA(item), sizeof fd);
+    return fd;
+}
+
+enum channel_result channel_receive(int channel, struct message *out)
+{
+    struct header header;
+    struct iovec parts[2] = {{&header, sizeof header}, {out->body, sizeof out->body}};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr packet = {.msg_iov = parts,
+                            .msg_iovlen = 2,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    ssize_t got;
+    do
+        got = recvmsg(channel, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN)
+        return CHANNEL_AGAIN;
+    if (got == 0 || (got < 0 && errno == ECONNRESET))
+        return CHANNEL_CLOSED;
+    if (got < 0)
+        return CHANNEL_FAILED;
+    out->fd = take_fd(&packet);
+    bool is_ours = (size_t)got >= sizeof header && header.magic == MAGIC &&
+                   header.version == VERSION && header.len == (size_t)got - sizeof header &&
+                   !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+    if (!is_ours) {
+        if (out->fd >= 0)
+            close(out->fd);
+        out->fd = -1;
+        return CHANNEL_BAD;
+    }
+    out->type = header.type;
+    out->len = header.len;
+    return CHANNEL_OK;
+}
