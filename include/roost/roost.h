@@ -5,6 +5,7 @@
 #include <roost/cluster.h>
 #include <roost/config.h>
 #include <roost/error.h>
+#include <roost/launch.h>
 #include <roost/plan.h>
 #include <roost/port.h>
 #include <roost/render.h>

@@ -132,3 +132,11 @@ enum roost_code diag_nomem(struct diag *diag)
 {
     return diag_error(diag, ROOST_ERR_MEMORY, NOWHERE, "out of memory");
 }
+
+enum roost_code diag_again(struct diag *diag, const struct roost_error *err)
+{
+    diag_error(diag, err->code, (struct place){0}, "%s", err->message);
+    if (err->hint[0])
+        diag_hint(diag, "%s", err->hint);
+    return err->code;
+}

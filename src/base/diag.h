@@ -36,6 +36,9 @@ bool diag_wants_hint(const struct diag *diag);
 void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, const char *format,
                ...) __attribute__((format(printf, 4, 5)));
 
+/* Says again what another call filled its error with. */
+enum roost_code diag_again(struct diag *diag, const struct roost_error *err);
+
 /* Out of memory; returns ROOST_ERR_MEMORY. */
 enum roost_code diag_nomem(struct diag *diag);
 

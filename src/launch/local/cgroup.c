@@ -1,0 +1,125 @@
+/* cgroup.c - finds the version 2 hierarchy by reading the mounts, never by a fixed place: on many
+ * machines it stands beside version 1 under another name. */
+#include "launch/local/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+
+/* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
+static bool find_mount(char *out, size_t size)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+    while (mounts && !is_found && getline(&line, &room, mounts) > 0) {
+        if (!strstr(line, " - cgroup2 "))
+            continue;
+        char *field = line, *save = NULL;
+        field = strtok_r(line, " ", &save);
+        for (int i = 0; field && i < 4; i++)
+            field = strtok_r(NULL, " ", &save);
+        /* A mount point with a blank or the like is escaped there; nobody has such a one. */
+        if (field && !strchr(field, '\\') && strlen(field) < size) {
+            memcpy(out, field, strlen(field) + 1);
+            is_found = true;
+        }
+    }
+    free(line);
+    if (mounts)
+        fclose(mounts);
+    return is_found;
+}
+
+/* The group this process is in: the line "0::/path" of /proc/self/cgroup. */
+static bool find_own(char *out, size_t size)
+{
+    FILE *groups = fopen("/proc/self/cgroup", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+    while (groups && !is_found && getline(&line, &room, groups) > 0) {
+        if (strncmp(line, "0::/", 4) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        is_found = strlen(line + 3) < size && !strstr(line, "/..");
+        if (is_found)
+            memcpy(out, line + 3, strlen(line + 3) + 1);
+    }
+    free(line);
+    if (groups)
+        fclose(groups);
+    return is_found;
+}
+
+static bool write_file(const struct cgroup *cgroup, const char *name, const char *text)
+{
+    int fd = openat(cgroup->dir, name, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t written = write(fd, text, strlen(text));
+    close(fd);
+    return written == (ssize_t)strlen(text);
+}
+
+bool cgroup_open(struct cgroup *cgroup, const char *path)
+{
+    *cgroup = (struct cgroup){.dir = -1};
+    if (strlen(path) >= sizeof cgroup->path)
+        return false;
+    memcpy(cgroup->path, path, strlen(path) + 1);
+    cgroup->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return cgroup->dir >= 0;
+}
+
+bool cgroup_make(struct cgroup *cgroup, const char *run_id)
+{
+    char mount[CGROUP_PATH_MAX / 4], own[CGROUP_PATH_MAX / 4], path[CGROUP_PATH_MAX];
+    *cgroup = (struct cgroup){.dir = -1};
+    if (!find_mount(mount, sizeof mount) || !find_own(own, sizeof own))
+        return false;
+    snprintf(path, sizeof path, "%s%s/roost-%s", mount, strcmp(own, "/") == 0 ? "" : own, run_id);
+    if (mkdir(path, 0755) != 0)
+        return false;
+    if (cgroup_open(cgroup, path) && faccessat(cgroup->dir, "cgroup.kill", W_OK, 0) == 0 &&
+        faccessat(cgroup->dir, "cgroup.procs", W_OK, 0) == 0)
+        return true;
+    (void)rmdir(path);
+    if (cgroup->dir >= 0)
+        close(cgroup->dir);
+    cgroup->dir = -1;
+    return false;
+}
+
+bool cgroup_join(const struct cgroup *cgroup)
+{
+    return cgroup->dir >= 0 && write_file(cgroup, "cgroup.procs", "0");
+}
+
+void cgroup_kill(const struct cgroup *cgroup)
+{
+    if (cgroup->dir >= 0)
+        (void)write_file(cgroup, "cgroup.kill", "1");
+}
+
+bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms)
+{
+    if (cgroup->dir < 0)
+        return true;
+    int64_t deadline = clock_ms() + timeout_ms;
+    bool is_gone;
+    while (!(is_gone = rmdir(cgroup->path) == 0 || errno == ENOENT) && clock_ms() < deadline) {
+        cgroup_kill(cgroup);
+        clock_pause_ms(2);
+    }
+    close(cgroup->dir);
+    cgroup->dir = -1;
+    return is_gone;
+}

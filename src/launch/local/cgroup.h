@@ -1,0 +1,35 @@
+/* cgroup.h - a control group (version 2) of a run's own, where this user may make one.
+ *
+ * Supervisor and workers are born in it and cannot leave it without privilege, so one write ends
+ * them all, whatever they forked. Where it cannot be made, roost does without. */
+#ifndef LAUNCH_LOCAL_CGROUP_H
+#define LAUNCH_LOCAL_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CGROUP_PATH_MAX = 1024 };
+
+struct cgroup {
+    int dir; /* -1 = there is none */
+    char path[CGROUP_PATH_MAX];
+};
+
+/* Makes "roost-<run id>" below the group this process is in. False when that cannot be done, or the
+ * kernel has no cgroup.kill; nothing is left then. */
+bool cgroup_make(struct cgroup *cgroup, const char *run_id);
+
+/* Opens a group that another process made; false when it is not there. */
+bool cgroup_open(struct cgroup *cgroup, const char *path);
+
+/* Moves this process into it; what it starts from now on is born there. */
+bool cgroup_join(const struct cgroup *cgroup);
+
+/* Kills everything in it, the caller too when it is in it. */
+void cgroup_kill(const struct cgroup *cgroup);
+
+/* Waits until nothing lives in it and removes it. False when something still did at the end of
+ * `timeout_ms`. */
+bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,125 @@
+/* guardian.c - the process above a run's supervisor, small enough to be right.
+ *
+ * It does one thing: when the supervisor ends, however it ends, nothing of the run is left. It is a
+ * subreaper, so that orphans of a killed supervisor become its children; it stands outside the run's
+ * control group, so that it can empty it. It is told everything by the descriptors it is born with,
+ * and speaks to nobody. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+#include "launch/local/supervisor.h"
+#include "launch/local/sweep.h"
+
+enum {
+    PATIENCE_MS = 700, /* for a supervisor whose driver died to end the run by itself */
+    SWEEP_MS = 10000,
+};
+
+struct guardian {
+    struct cgroup cgroup;
+    pid_t supervisor;
+    int supervisor_fd;
+    int signals;
+    const char *socket_name;
+};
+
+/* In the child: becomes the supervisor. */
+static int become_supervisor(const struct guardian *guardian, pid_t parent)
+{
+    close(guardian->signals);
+    int above = pidfd_open(parent, 0);
+    if (above < 0 || getppid() != parent)
+        return 1;
+    if (guardian->cgroup.dir >= 0 && !cgroup_join(&guardian->cgroup))
+        return 1;
+    return supervisor_main(GUARDIAN_CHANNEL, GUARDIAN_RUN_DIR, GUARDIAN_RUNTIME_DIR, above,
+                           &guardian->cgroup);
+}
+
+static void pass_signals(const struct guardian *guardian)
+{
+    struct signalfd_siginfo info;
+    while (read(guardian->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            (void)pidfd_send_signal(guardian->supervisor_fd, (int)info.ssi_signo, NULL, 0);
+}
+
+/* Until the supervisor has ended. One whose driver is gone has a moment to end the run itself. */
+static void watch(const struct guardian *guardian)
+{
+    int64_t deadline = -1;
+    for (;;) {
+        struct pollfd fds[3] = {{guardian->supervisor_fd, POLLIN, 0},
+                                {guardian->signals, POLLIN, 0},
+                                {deadline < 0 ? GUARDIAN_DRIVER : -1, POLLIN, 0}};
+        int64_t left = deadline < 0 ? -1 : deadline - clock_ms();
+        if (deadline >= 0 && left <= 0) {
+            (void)pidfd_send_signal(guardian->supervisor_fd, SIGKILL, NULL, 0);
+            left = 100;
+        }
+        if (poll(fds, 3, (int)left) < 0 && errno != EINTR)
+            clock_pause_ms(10); /* no memory for poll: look again, never spin */
+        if (fds[0].revents)
+            return;
+        if (fds[1].revents)
+            pass_signals(guardian);
+        if (fds[2].revents)
+            deadline = clock_ms() + PATIENCE_MS;
+    }
+}
+
+static bool prepare(struct guardian *guardian)
+{
+    sigset_t mask;
+    sigfillset(&mask);
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGHUP);
+    sigaddset(&mask, SIGQUIT);
+    guardian->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    for (int fd = GUARDIAN_CHANNEL; fd < GUARDIAN_CHANNEL + GUARDIAN_FD_COUNT; fd++)
+        if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+            return false;
+    return guardian->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+int roost_guardian_main(int argc, char **argv)
+{
+    struct guardian guardian = {.cgroup = {.dir = -1}};
+    if (argc != 2 || !prepare(&guardian))
+        return 2;
+    if (strcmp(argv[1], "cgroup") == 0)
+        (void)cgroup_make(&guardian.cgroup, argv[0]);
+    pid_t self = getpid();
+    guardian.supervisor = fork();
+    if (guardian.supervisor == 0)
+        return become_supervisor(&guardian, self);
+    int status = 1;
+    if (guardian.supervisor > 0) {
+        close(GUARDIAN_CHANNEL); /* the driver must see it close with the supervisor */
+        guardian.supervisor_fd = pidfd_open(guardian.supervisor, 0);
+        if (guardian.supervisor_fd < 0)
+            (void)kill(guardian.supervisor, SIGKILL);
+        else
+            watch(&guardian);
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)guardian.supervisor, &info, WEXITED) == 0 &&
+            info.si_code == CLD_EXITED && info.si_status == 0)
+            status = 0;
+    }
+    cgroup_kill(&guardian.cgroup);
+    bool is_empty = sweep_descendants(SWEEP_MS);
+    is_empty = cgroup_remove(&guardian.cgroup, SWEEP_MS) && is_empty;
+    return is_empty ? status : 3;
+}

@@ -1,0 +1,240 @@
+/* lives.c - how lives end and what follows: a record, another life, or the end of the run.
+ *
+ * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
+ * cannot belong to anybody else. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+#include "launch/local/supervisor.h"
+
+enum {
+    REST_FIRST_MS = 100, /* doubled by every quick end in a row */
+    REST_MOST_MS = 10000,
+    QUICK_MS = 10000, /* a life shorter than this ended quickly */
+    QUICK_MOST = 5,   /* in a row, for restart: always */
+};
+
+/* --- signals --- */
+
+static void signal_worker(const struct worker *worker, int32_t number)
+{
+    /* Its whole group: a worker's shell or launcher passes nothing on. It leads a session of its own,
+     * so the group has its number. */
+    (void)kill(-worker->pid, number);
+}
+
+void lives_signal(struct supervisor *supervisor, int32_t number)
+{
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++)
+        if (supervisor->workers[i].state == WORKER_RUNNING)
+            signal_worker(&supervisor->workers[i], number);
+}
+
+/* Tells everybody to end; a stopped process must run to hear it. */
+static void tell_all(struct supervisor *supervisor, int32_t number)
+{
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
+        struct worker *worker = &supervisor->workers[i];
+        if (worker->state == WORKER_RESTING || worker->state == WORKER_WAITING) {
+            worker->state = WORKER_ENDED;
+            supervisor->left--;
+        } else if (worker->state == WORKER_RUNNING) {
+            worker->was_told = true;
+            signal_worker(worker, number);
+            if (number != SIGKILL)
+                signal_worker(worker, SIGCONT);
+        }
+    }
+}
+
+void lives_stop(struct supervisor *supervisor, int32_t number, const char *why)
+{
+    if (supervisor->phase != PHASE_RUNNING)
+        return;
+    if (supervisor->setup.grace_ms < 0) {
+        lives_kill(supervisor, why);
+        return;
+    }
+    supervisor->phase = PHASE_STOPPING;
+    supervisor->is_start_over = true;
+    supervisor->kill_at = clock_ms() + supervisor->setup.grace_ms;
+    outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
+    tell_all(supervisor, number);
+}
+
+void lives_kill(struct supervisor *supervisor, const char *why)
+{
+    if (supervisor->phase == PHASE_KILLING)
+        return;
+    supervisor->phase = PHASE_KILLING;
+    supervisor->is_start_over = true;
+    outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
+    tell_all(supervisor, SIGKILL);
+}
+
+/* --- failures --- */
+
+void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum roost_code code,
+                const char *format, ...)
+{
+    struct roost_event event = outbox_event(ROOST_EVENT_PROBLEM, worker);
+    va_list list;
+    event.code = code;
+    va_start(list, format);
+    vsnprintf(event.message, sizeof event.message, format, list);
+    va_end(list);
+    outbox_put(supervisor, &event);
+    if (!supervisor->has_failed && supervisor->phase == PHASE_RUNNING) {
+        supervisor->has_failed = true;
+        supervisor->failure = event;
+    }
+    lives_stop(supervisor, SIGTERM, "");
+}
+
+/* A process that will not live again has failed. */
+static void fail_worker(struct supervisor *supervisor, const struct worker *worker,
+                        const struct roost_event *event)
+{
+    if (supervisor->phase != PHASE_RUNNING)
+        return; /* what comes after the first failure, or after a stop, is its consequence */
+    if (!supervisor->has_failed) {
+        supervisor->has_failed = true;
+        supervisor->failure = *event;
+    }
+    if (supervisor->setup.keeps_going)
+        return;
+    char why[128];
+    snprintf(why, sizeof why, "%s/%d failed", worker_component(supervisor, worker)->name,
+             worker->rank);
+    lives_stop(supervisor, SIGTERM, why);
+}
+
+/* --- ends --- */
+
+static bool is_failure(const struct roost_event *event)
+{
+    return event->exit_code != 0;
+}
+
+/* Whether another life follows this one. */
+static bool may_live_again(const struct supervisor *supervisor, const struct worker *worker,
+                           const struct roost_event *event)
+{
+    const struct spec_component *component = worker_component(supervisor, worker);
+    if (supervisor->phase != PHASE_RUNNING)
+        return false;
+    if (component->restart == RESTART_ALWAYS)
+        return worker->quick_ends < QUICK_MOST;
+    return component->restart == RESTART_ON_FAILURE && is_failure(event) &&
+           worker->life <= component->restart_max;
+}
+
+static void rest(struct supervisor *supervisor, struct worker *worker)
+{
+    int64_t delay = REST_FIRST_MS;
+    for (int32_t i = 1; i < worker->quick_ends && delay < REST_MOST_MS; i++)
+        delay *= 2;
+    delay = delay > REST_MOST_MS ? REST_MOST_MS : delay;
+    worker->state = WORKER_RESTING;
+    worker->restart_at = clock_ms() + delay;
+    struct roost_event event = outbox_event(ROOST_EVENT_RESTARTING, worker);
+    event.delay_ms = (int32_t)delay;
+    outbox_put(supervisor, &event);
+}
+
+static struct roost_event describe_end(const struct worker *worker, const siginfo_t *info)
+{
+    struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
+    event.ended_at = clock_read(CLOCK_REALTIME);
+    event.lasted = clock_read(CLOCK_MONOTONIC) - worker->started;
+    if (info->si_code == CLD_EXITED) {
+        event.exit_code = info->si_status;
+        event.end = ROOST_END_EXITED;
+    } else {
+        event.signal = info->si_status;
+        event.has_core = info->si_code == CLD_DUMPED;
+        event.end = worker->was_told ? ROOST_END_KILLED : ROOST_END_CRASHED;
+    }
+    return event;
+}
+
+static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
+{
+    struct roost_event event = describe_end(worker, info);
+    worker->quick_ends = event.lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
+    worker_forget_pid(supervisor, worker);
+    if (worker->pidfd >= 0)
+        close(worker->pidfd);
+    worker->pidfd = -1;
+    worker->pid = 0;
+    supervisor->alive--;
+    outbox_put(supervisor, &event);
+    outbox_record(supervisor, &event);
+    if (may_live_again(supervisor, worker, &event)) {
+        rest(supervisor, worker);
+        return;
+    }
+    worker->state = WORKER_ENDED;
+    supervisor->left--;
+    if (is_failure(&event)) {
+        fail_worker(supervisor, worker, &event);
+    } else if (worker_component(supervisor, worker)->restart == RESTART_ALWAYS &&
+               supervisor->phase == PHASE_RUNNING) {
+        lives_fail(supervisor, worker, ROOST_ERR_WORKER,
+                   "it ended %d times in a row within %d seconds of its start", QUICK_MOST,
+                   QUICK_MS / 1000);
+    }
+    ready_ended(supervisor, worker);
+}
+
+void lives_reap(struct supervisor *supervisor)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+            return;
+        struct worker *worker = worker_find(supervisor, info.si_pid);
+        /* What a worker leaves in its group ends with it; its number is still ours to use. */
+        if (worker)
+            (void)kill(-info.si_pid, SIGKILL);
+        siginfo_t reaped = {0};
+        if (waitid(P_PID, (id_t)info.si_pid, &reaped, WEXITED | WNOHANG) != 0)
+            return;
+        if (worker)
+            end_life(supervisor, worker, &info);
+    }
+}
+
+/* --- the clock --- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+int64_t lives_tick(struct supervisor *supervisor)
+{
+    int64_t now = clock_ms(), wait = -1;
+    if (supervisor->phase == PHASE_STOPPING) {
+        if (now >= supervisor->kill_at)
+            lives_kill(supervisor, "the time to end by themselves is over");
+        else
+            wait = supervisor->kill_at - now;
+    }
+    if (supervisor->left == supervisor->alive || supervisor->phase != PHASE_RUNNING)
+        return wait;
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
+        struct worker *worker = &supervisor->workers[i];
+        if (worker->state != WORKER_RESTING)
+            continue;
+        if (now < worker->restart_at)
+            wait = sooner(wait, worker->restart_at - now);
+        else
+            worker_start(supervisor, worker);
+    }
+    return wait;
+}

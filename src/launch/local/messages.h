@@ -1,0 +1,48 @@
+/* messages.h - what driver and supervisor say to each other over their channel. */
+#ifndef LAUNCH_LOCAL_MESSAGES_H
+#define LAUNCH_LOCAL_MESSAGES_H
+
+#include <roost/launch.h>
+
+enum {
+    RUN_ID_MAX = 32,
+    RUNTIME_PATH_MAX = 4096,
+    /* Descriptors that a guardian finds open: its only input. */
+    GUARDIAN_CHANNEL = 3,
+    GUARDIAN_RUN_DIR = 4,
+    GUARDIAN_RUNTIME_DIR = 5,
+    GUARDIAN_DRIVER = 6, /* a pidfd */
+    GUARDIAN_FD_COUNT = 4,
+};
+
+enum message_type {
+    /* from the driver */
+    MSG_SETUP = 1, /* struct setup, and a memory file of struct roost_port_want */
+    MSG_START,     /* a memory file, see spec.h */
+    MSG_SIGNAL,    /* int32_t */
+    MSG_STOP,      /* int32_t: the signal to ask with */
+    MSG_KILL,
+    /* from the supervisor */
+    MSG_HELLO,  /* struct hello, and a pidfd of the supervisor */
+    MSG_PORTS,  /* int32_t each: the next of the first ports of all wants */
+    MSG_EVENTS, /* struct roost_event each, cut behind its message and led by its length */
+    MSG_REFUSED /* struct roost_error: the run cannot be started */
+};
+
+struct setup {
+    char version[32]; /* of the driver's library; the supervisor's must be the same */
+    char run_id[RUN_ID_MAX];
+    char runtime_dir[RUNTIME_PATH_MAX];
+    int32_t grace_ms;
+    int32_t want_count;
+    int32_t process_count;
+    bool keeps_going;
+};
+
+struct hello {
+    int32_t pid; /* of the supervisor */
+    int32_t guardian_pid;
+    char cgroup[1024]; /* its path, "" = none */
+};
+
+#endif

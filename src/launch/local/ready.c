@@ -1,0 +1,171 @@
+/* ready.c - when a component may be relied on: at once when all its processes have started, or when
+ * each has opened a port, made a file or printed a line.
+ *
+ * All three are looked at again and again at short intervals: the port and the file have no event
+ * that can be trusted on every file system and address family, and a component is waited for only
+ * while it starts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+#include "launch/local/supervisor.h"
+#include "port/port_socket.h"
+
+enum { LOOK_EVERY_MS = 25, READ_SIZE = 64 * 1024 };
+
+void ready_reset(struct supervisor *supervisor, struct worker *worker)
+{
+    struct component_run *run = &supervisor->components[worker->component];
+    if (worker->is_ready && run->state != COMPONENT_READY)
+        run->ready_count--;
+    worker->is_ready = false;
+}
+
+/* --- what a process can show --- */
+
+/* A server that listens takes a connection on loopback at once; one that is too busy to is asked again
+ * at the next look. */
+static bool has_port(int32_t port)
+{
+    struct port_probe probe;
+    enum port_answer answer = port_probe_start(&probe, port);
+    if (answer == PORT_WAITING)
+        answer = port_probe_check(&probe);
+    port_probe_end(&probe);
+    return answer == PORT_OPEN;
+}
+
+static bool has_file(const struct spec_process *process)
+{
+    struct stat info;
+    if (*process->ready_what == '/' || !*process->cwd)
+        return stat(process->ready_what, &info) == 0;
+    int dir = open(process->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return false;
+    bool is_there = fstatat(dir, process->ready_what, &info, 0) == 0;
+    close(dir);
+    return is_there;
+}
+
+/* Searches what was appended to one stream since the last look. The end of what was seen is looked
+ * at again, as the line may have come in two pieces. */
+static bool has_line(struct supervisor *supervisor, struct worker *worker, int stream)
+{
+    struct strview wanted = sv_from(worker_process(supervisor, worker)->ready_what);
+    int fd = worker_open_log(supervisor, worker, stream, O_RDONLY);
+    char *bytes = fd >= 0 ? malloc(READ_SIZE + wanted.len) : NULL;
+    bool is_found = false;
+    while (bytes && !is_found) {
+        int64_t back = worker->line_seen[stream] < (int64_t)wanted.len ? worker->line_seen[stream]
+                                                                       : (int64_t)wanted.len;
+        int64_t from = worker->line_seen[stream] - back;
+        ssize_t got = pread(fd, bytes, READ_SIZE + wanted.len, from);
+        if (got <= back)
+            break;
+        is_found = memmem(bytes, (size_t)got, wanted.at, wanted.len) != NULL;
+        worker->line_seen[stream] = from + got;
+    }
+    free(bytes);
+    if (fd >= 0)
+        close(fd);
+    return is_found;
+}
+
+static bool looks_ready(struct supervisor *supervisor, struct worker *worker)
+{
+    const struct spec_process *process = worker_process(supervisor, worker);
+    switch (worker_component(supervisor, worker)->ready) {
+    case READY_PORT: return has_port(process->ready_port);
+    case READY_FILE: return has_file(process);
+    case READY_LINE: return has_line(supervisor, worker, 0) || has_line(supervisor, worker, 1);
+    case READY_AT_ONCE: break;
+    }
+    return true;
+}
+
+/* --- components --- */
+
+static const char *what_is_missing(const struct spec_component *component)
+{
+    static const char *const words[] = {[READY_AT_ONCE] = "",
+                                        [READY_PORT] = "its port is not open",
+                                        [READY_FILE] = "its file is not there",
+                                        [READY_LINE] = "its line has not been printed"};
+    return words[component->ready];
+}
+
+static void is_ready_now(struct supervisor *supervisor, struct worker *worker)
+{
+    worker->is_ready = true;
+    supervisor->components[worker->component].ready_count++;
+}
+
+void ready_ended(struct supervisor *supervisor, struct worker *worker)
+{
+    const struct spec_component *component = worker_component(supervisor, worker);
+    const struct component_run *run = &supervisor->components[worker->component];
+    if (component->ready == READY_AT_ONCE || run->state == COMPONENT_READY || worker->is_ready ||
+        supervisor->phase != PHASE_RUNNING)
+        return;
+    if (component->ready != READY_PORT && looks_ready(supervisor, worker))
+        is_ready_now(supervisor, worker);
+    else
+        lives_fail(supervisor, worker, ROOST_ERR_WORKER, "it ended before it was ready: %s",
+                   what_is_missing(component));
+}
+
+/* Looks at every process that is not ready yet; the first of them is told when time is up. */
+static void look(struct supervisor *supervisor, int32_t index)
+{
+    const struct spec_component *component = &supervisor->spec.components[index];
+    struct component_run *run = &supervisor->components[index];
+    struct worker *missing = NULL;
+    for (int32_t p = 0; p < component->process_count; p++) {
+        struct worker *worker = &supervisor->workers[component->first_process + p];
+        if (worker->is_ready)
+            continue;
+        if (worker->state == WORKER_RUNNING && looks_ready(supervisor, worker))
+            is_ready_now(supervisor, worker);
+        else if (!missing)
+            missing = worker;
+    }
+    if (!missing) {
+        run->state = COMPONENT_READY;
+        struct roost_event event = outbox_event(ROOST_EVENT_READY, NULL);
+        event.component = index;
+        outbox_put(supervisor, &event);
+    } else if (clock_ms() >= run->ready_deadline) {
+        lives_fail(supervisor, missing, ROOST_ERR_TIMEOUT, "not ready after %d seconds: %s",
+                   component->ready_timeout, what_is_missing(component));
+    }
+    if (run->state == COMPONENT_READY && run->log_dir >= 0) {
+        close(run->log_dir);
+        run->log_dir = -1;
+    }
+}
+
+int64_t ready_tick(struct supervisor *supervisor)
+{
+    int64_t wait = -1;
+    if (supervisor->phase != PHASE_RUNNING)
+        return wait;
+    for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
+        struct component_run *run = &supervisor->components[c];
+        if (run->state != COMPONENT_UP)
+            continue;
+        if (supervisor->spec.components[c].ready == READY_AT_ONCE) {
+            run->state = COMPONENT_READY;
+            struct roost_event event = outbox_event(ROOST_EVENT_READY, NULL);
+            event.component = c;
+            outbox_put(supervisor, &event);
+        } else {
+            look(supervisor, c);
+        }
+        wait = run->state == COMPONENT_READY ? 0 : wait < 0 ? LOOK_EVERY_MS : wait;
+    }
+    return wait;
+}

@@ -1,0 +1,72 @@
+/* spec.h - what a supervisor is told to run, as bytes in a memory file.
+ *
+ * The driver writes it once all words are known; the supervisor maps it and reads it in place, so
+ * that ten thousand environments cost their bytes and nothing more. Both are the same program, but
+ * every count and length is checked all the same. */
+#ifndef LAUNCH_LOCAL_SPEC_H
+#define LAUNCH_LOCAL_SPEC_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "config/config.h"
+
+/* Strings that stand one behind the other, each with its NUL. */
+struct spec_list {
+    const char *first;
+    uint32_t count;
+    uint32_t len; /* bytes of all of them */
+};
+
+struct spec_process {
+    struct spec_list argv;
+    struct spec_list env;
+    const char *cwd;        /* "" = the driver's */
+    const char *ready_what; /* a file or a line; "" = none */
+    int32_t ready_port;     /* 0 = none */
+    int32_t first_want;     /* of its port leases */
+    int32_t want_count;
+};
+
+struct spec_component {
+    const char *name;
+    struct spec_list base_env; /* what its processes inherit */
+    struct spec_list after;    /* names of components */
+    enum restart_policy restart;
+    int32_t restart_max;
+    enum ready_kind ready;
+    int32_t ready_timeout; /* seconds */
+    int32_t first_process;
+    int32_t process_count;
+};
+
+struct spec {
+    struct arena arena;
+    void *map;
+    size_t map_len;
+    struct spec_component *components;
+    int32_t component_count;
+    struct spec_process *processes; /* of all components */
+    int32_t process_count;
+};
+
+/* --- writing, in the order of the struct --- */
+
+void spec_put_int(struct text *out, int32_t value);
+void spec_put_string(struct text *out, struct strview value);
+/* NULL-terminated; NULL = empty. */
+void spec_put_list(struct text *out, const char *const *strings);
+
+/* --- reading --- */
+
+/* Maps the file and reads it; takes the descriptor. False when it is not a spec, or without
+ * memory. */
+bool spec_open(struct spec *spec, int fd);
+void spec_release(struct spec *spec);
+
+/* The string behind this one in a list. */
+static inline const char *spec_next(const char *string)
+{
+    return string + strlen(string) + 1;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* supervisor.h - the process that starts a run's workers, reaps them and answers for them.
+ *
+ * One thread, one loop. A worker is a process of the plan; each start of it is a life, and each life
+ * has one exit record. The files beside: supervisor.c the loop, workers.c starting, lives.c ending,
+ * ready.c waiting for `ready`, outbox.c telling the driver and the record file. */
+#ifndef LAUNCH_LOCAL_SUPERVISOR_H
+#define LAUNCH_LOCAL_SUPERVISOR_H
+
+#include <roost/port.h>
+#include <sys/resource.h>
+
+#include "launch/local/cgroup.h"
+#include "launch/local/messages.h"
+#include "launch/local/spec.h"
+
+enum worker_state {
+    WORKER_WAITING, /* not started yet */
+    WORKER_RUNNING,
+    WORKER_RESTING, /* between two lives */
+    WORKER_ENDED,   /* for good */
+};
+
+struct worker {
+    int32_t component, rank;
+    enum worker_state state;
+    int32_t life; /* 0 = none yet */
+    int32_t pid;
+    int pidfd;
+    int64_t started_at; /* wall clock, for records */
+    int64_t started;    /* monotonic */
+    int64_t restart_at; /* ms */
+    int32_t quick_ends; /* lives in a row that ended soon after they began */
+    bool was_told;      /* roost has sent it a signal that ends */
+    bool is_ready;
+    int64_t line_seen[2]; /* bytes of its streams searched for the ready line */
+    int32_t next;         /* in its bucket of pids */
+};
+
+enum component_state { COMPONENT_BLOCKED, COMPONENT_STARTING, COMPONENT_UP, COMPONENT_READY };
+
+struct component_run {
+    enum component_state state;
+    int32_t next_rank; /* to be started */
+    int32_t ready_count;
+    int64_t ready_deadline; /* ms */
+    int log_dir;            /* -1 = not made yet */
+};
+
+enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
+
+struct supervisor {
+    struct setup setup;
+    struct spec spec;
+    struct arena arena;
+    struct roost_leases *leases;
+    struct roost_port_want *wants;
+    struct worker *workers; /* one for each process of the spec */
+    struct component_run *components;
+    int32_t *worker_of_pid; /* buckets, -1 = empty */
+    int32_t bucket_count;   /* a power of two */
+    int32_t alive;          /* workers with a process */
+    int32_t left;           /* workers that have not ended for good */
+    enum run_phase phase;
+    int64_t kill_at;    /* ms, while stopping */
+    bool is_start_over; /* nothing more is started */
+
+    bool has_failed;
+    struct roost_event failure; /* what decides the run's status: see roost_run_status */
+
+    int channel, run_dir, runtime_dir, null, records;
+    int guardian; /* pidfd */
+    int signals, epoll, control;
+    const struct cgroup *cgroup;
+    struct rlimit nofile; /* as the driver had it: what workers get */
+    struct text outbox;   /* events the driver has not taken yet */
+    size_t outbox_sent;
+    bool is_driver_gone;
+};
+
+/* --- workers.c --- */
+
+/* Starts the next few processes that may start now. True while more of them wait. */
+bool workers_start_some(struct supervisor *supervisor);
+
+/* Starts one life. False when it could not be: the run is then being ended. */
+bool worker_start(struct supervisor *supervisor, struct worker *worker);
+
+/* The worker with this pid, or NULL. */
+struct worker *worker_find(struct supervisor *supervisor, int32_t pid);
+void worker_forget_pid(struct supervisor *supervisor, struct worker *worker);
+
+/* Its settings. */
+static inline const struct spec_component *worker_component(const struct supervisor *supervisor,
+                                                            const struct worker *worker)
+{
+    return &supervisor->spec.components[worker->component];
+}
+
+static inline const struct spec_process *worker_process(const struct supervisor *supervisor,
+                                                        const struct worker *worker)
+{
+    return &supervisor->spec.processes[worker - supervisor->workers];
+}
+
+/* Opens one of its log files, 0 = stdout, 1 = stderr, with these open(2) flags; -1 with errno. */
+int worker_open_log(struct supervisor *supervisor, const struct worker *worker, int stream,
+                    int flags);
+
+/* --- lives.c --- */
+
+/* Reaps every process that has ended, worker or adopted. */
+void lives_reap(struct supervisor *supervisor);
+
+/* Sends a signal to the process groups of all living workers. */
+void lives_signal(struct supervisor *supervisor, int32_t signal);
+
+/* Begins to end the run: asks everybody by `signal`, kills after the grace. `why` is told. */
+void lives_stop(struct supervisor *supervisor, int32_t signal, const char *why);
+void lives_kill(struct supervisor *supervisor, const char *why);
+
+/* Ends the run because it cannot go on: told as a problem of this kind, which decides the run's
+ * status unless something failed before. */
+void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum roost_code code,
+                const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* What is due by now: kills after the grace, new lives. Returns when to be called again, in ms from
+ * now, -1 = not by the clock. */
+int64_t lives_tick(struct supervisor *supervisor);
+
+/* --- ready.c --- */
+
+/* Looks whether components have become ready; the same answer. */
+int64_t ready_tick(struct supervisor *supervisor);
+
+/* A life has begun, or has ended for good. */
+void ready_reset(struct supervisor *supervisor, struct worker *worker);
+void ready_ended(struct supervisor *supervisor, struct worker *worker);
+
+/* --- outbox.c --- */
+
+/* An event about a worker (may be NULL) with everything filled in that the worker tells. */
+struct roost_event outbox_event(enum roost_event_kind kind, const struct worker *worker);
+
+/* Queues an event for the driver. */
+void outbox_put(struct supervisor *supervisor, const struct roost_event *event);
+void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
+                const struct worker *worker, enum roost_code code, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Hands on what the channel takes now. */
+void outbox_flush(struct supervisor *supervisor);
+static inline bool outbox_is_empty(const struct supervisor *supervisor)
+{
+    return supervisor->outbox_sent == supervisor->outbox.len;
+}
+
+/* Appends a life's exit, or the run's end, to the record file. */
+void outbox_record(struct supervisor *supervisor, const struct roost_event *event);
+
+/* --- supervisor.c --- */
+
+/* Serves one run over the channel; the answer is the process's exit status. */
+int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
+                    const struct cgroup *cgroup);
+
+#endif

@@ -1,0 +1,290 @@
+/* run.c - a run as its driver sees it: events come, wishes go, and in the end nothing is left.
+ *
+ * The supervisor tells what happens. When it is gone without having finished, the guardian has ended
+ * everything; the driver then says for each process that was alive that nobody saw it end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "launch/local/cgroup.h"
+#include "launch/local/clock.h"
+#include "launch/local/sweep.h"
+#include "launch/run_internal.h"
+
+enum { SETTLE_MS = 15000, SWEEP_MS = 2000 };
+
+const char *roost_end_word(enum roost_end end)
+{
+    static const char *const words[] = {[ROOST_END_EXITED] = "exited",
+                                        [ROOST_END_CRASHED] = "crashed",
+                                        [ROOST_END_KILLED] = "killed-by-roost",
+                                        [ROOST_END_LOST] = "lost"};
+    return words[end];
+}
+
+const char *roost_run_id(const struct roost_run *run)
+{
+    return run->dir.id;
+}
+
+const char *roost_run_dir(const struct roost_run *run)
+{
+    return run->dir.path;
+}
+
+int32_t roost_run_component_count(const struct roost_run *run)
+{
+    return run->component_count;
+}
+
+const char *roost_run_component(const struct roost_run *run, int32_t component)
+{
+    return component >= 0 && component < run->component_count ? run->components[component].name
+                                                              : NULL;
+}
+
+int32_t roost_run_world_size(const struct roost_run *run, int32_t component)
+{
+    return component >= 0 && component < run->component_count
+               ? run->components[component].world_size
+               : 0;
+}
+
+int roost_run_fd(const struct roost_run *run)
+{
+    return run->channel;
+}
+
+/* --- the end --- */
+
+/* Until the process is gone; a pidfd becomes readable then, whoever reaps it. */
+static bool await(int pidfd, int64_t deadline)
+{
+    struct pollfd fd = {pidfd, POLLIN, 0};
+    while (pidfd >= 0) {
+        int64_t left = deadline - clock_ms();
+        int result = poll(&fd, 1, left < 0 ? 0 : (int)left);
+        if (result > 0)
+            break;
+        if (result == 0 && left <= 0)
+            return false;
+    }
+    return true;
+}
+
+bool run_settle(struct roost_run *run)
+{
+    int64_t deadline = clock_ms() + SETTLE_MS;
+    bool is_gone = await(run->guardian, deadline) && await(run->supervisor, deadline);
+    siginfo_t info = {0};
+    bool is_guarded = run->guardian >= 0 && is_gone &&
+                      waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&
+                      info.si_code == CLD_EXITED;
+    for (int *fd = &run->guardian; fd; fd = fd == &run->guardian ? &run->supervisor : NULL) {
+        if (*fd >= 0)
+            close(*fd);
+        *fd = -1;
+    }
+    if (is_guarded)
+        return is_gone && info.si_status != 3;
+    /* The guardian did not come to its end: do its work, with what a bystander has. */
+    struct cgroup cgroup;
+    if (run->cgroup[0] && cgroup_open(&cgroup, run->cgroup)) {
+        cgroup_kill(&cgroup);
+        is_gone = cgroup_remove(&cgroup, SWEEP_MS) && is_gone;
+    }
+    char token[64];
+    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
+    (void)sweep_token(token, SWEEP_MS);
+    return is_gone;
+}
+
+/* --- events --- */
+
+static struct run_life *find_life(struct roost_run *run, const struct roost_event *event)
+{
+    if (event->component < 0 || event->component >= run->component_count || event->rank < 0 ||
+        event->rank >= run->components[event->component].world_size)
+        return NULL;
+    return &run->lives[run->components[event->component].first + event->rank];
+}
+
+static void note(struct roost_run *run, const struct roost_event *event)
+{
+    struct run_life *life = find_life(run, event);
+    if (event->kind == ROOST_EVENT_STARTED && life)
+        *life = (struct run_life){event->life, event->pid, true, event->started_at};
+    else if (event->kind == ROOST_EVENT_ENDED && life)
+        life->is_alive = false;
+    else if (event->kind == ROOST_EVENT_FINISHED) {
+        run->is_finished = true;
+        run->end = *event;
+    }
+}
+
+/* The next event of the message at hand. */
+static bool take(struct roost_run *run, struct roost_event *out)
+{
+    int32_t len;
+    size_t least = offsetof(struct roost_event, message) + 1;
+    size_t left = run->inbox.len - run->inbox_read;
+    if (run->inbox.type != MSG_EVENTS || left < sizeof len)
+        return false;
+    memcpy(&len, run->inbox.body + run->inbox_read, sizeof len);
+    if (len < (int32_t)least || (size_t)len > sizeof *out || (size_t)len > left - sizeof len) {
+        run->inbox_read = run->inbox.len; /* not of ours: nothing behind it can be trusted */
+        return false;
+    }
+    *out = (struct roost_event){0};
+    memcpy(out, run->inbox.body + run->inbox_read + sizeof len, (size_t)len);
+    out->message[sizeof out->message - 1] = '\0';
+    run->inbox_read += sizeof len + (size_t)len;
+    return true;
+}
+
+/* The supervisor is gone: what it did not tell. One lost life after the other, then the end. */
+static bool take_lost(struct roost_run *run, struct roost_event *out)
+{
+    *out = (struct roost_event){.component = -1, .rank = -1, .exit_code = -1};
+    for (; run->lost < run->process_count; run->lost++) {
+        const struct run_life *life = &run->lives[run->lost];
+        if (!life->is_alive)
+            continue;
+        int32_t c = 0;
+        while (run->lost >= run->components[c].first + run->components[c].world_size)
+            c++;
+        out->kind = ROOST_EVENT_ENDED;
+        out->component = c;
+        out->rank = run->lost - run->components[c].first;
+        out->life = life->life;
+        out->pid = life->pid;
+        out->started_at = life->started_at;
+        out->ended_at = clock_read(CLOCK_REALTIME);
+        out->end = ROOST_END_LOST;
+        return true;
+    }
+    out->kind = ROOST_EVENT_FINISHED;
+    out->code = ROOST_ERR_ENGINE;
+    snprintf(out->message, sizeof out->message, "the supervisor of the run is gone");
+    return true;
+}
+
+static void lose(struct roost_run *run)
+{
+    run->is_lost = true;
+    (void)run_settle(run);
+}
+
+bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out)
+{
+    int64_t deadline = timeout_ms < 0 ? -1 : clock_ms() + timeout_ms;
+    while (!run->is_finished) {
+        if (take(run, out) || (run->is_lost && take_lost(run, out))) {
+            note(run, out);
+            if (run->is_finished && !run->is_lost && !run_settle(run) && out->code == ROOST_OK) {
+                out->code = run->end.code = ROOST_ERR_ENGINE;
+                snprintf(out->message, sizeof out->message,
+                         "some processes of the run cannot be killed");
+            }
+            return true;
+        }
+        enum channel_result result = channel_receive(run->channel, &run->inbox);
+        run->inbox_read = 0;
+        if (result == CHANNEL_OK) {
+            if (run->inbox.fd >= 0)
+                close(run->inbox.fd);
+            continue;
+        }
+        run->inbox.len = 0;
+        if (result != CHANNEL_AGAIN) {
+            lose(run);
+            continue;
+        }
+        int64_t left = deadline < 0 ? -1 : deadline - clock_ms();
+        if (deadline >= 0 && left <= 0)
+            return false;
+        struct pollfd fd = {run->channel, POLLIN, 0};
+        if (poll(&fd, 1, (int)left) < 0 && errno != EINTR)
+            return false;
+    }
+    return false;
+}
+
+/* --- wishes --- */
+
+#define refuse(err, code, ...)                                                                     \
+    diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
+
+static enum roost_code ask(struct roost_run *run, enum message_type type, int32_t number,
+                           struct roost_error *err)
+{
+    if (run->is_finished || run->is_lost)
+        return ROOST_OK;
+    for (;;) {
+        enum channel_result result =
+            channel_send(run->channel, (uint16_t)type, &number, sizeof number, -1);
+        if (result == CHANNEL_OK || result == CHANNEL_CLOSED)
+            return ROOST_OK; /* a supervisor that is gone has ended everybody */
+        if (result == CHANNEL_FAILED)
+            return refuse(err, ROOST_ERR_ENGINE, "cannot reach the supervisor of the run: %s",
+                          strerror(errno));
+        poll(&(struct pollfd){run->channel, POLLOUT, 0}, 1, 100);
+    }
+}
+
+enum roost_code roost_run_signal(struct roost_run *run, int32_t number, struct roost_error *err)
+{
+    if (number <= 0 || number >= NSIG)
+        return refuse(err, ROOST_ERR_USAGE, "%d is not the number of a signal", number);
+    return ask(run, MSG_SIGNAL, number, err);
+}
+
+enum roost_code roost_run_stop(struct roost_run *run, int32_t number, struct roost_error *err)
+{
+    if (number < 0 || number >= NSIG)
+        return refuse(err, ROOST_ERR_USAGE, "%d is not the number of a signal", number);
+    return ask(run, MSG_STOP, number, err);
+}
+
+enum roost_code roost_run_kill(struct roost_run *run, struct roost_error *err)
+{
+    return ask(run, MSG_KILL, 0, err);
+}
+
+int roost_run_status(const struct roost_run *run, struct roost_event *out_first)
+{
+    const struct roost_event *end = &run->end;
+    if (out_first)
+        *out_first = *end;
+    if (end->code != ROOST_OK)
+        return roost_code_exit(end->code);
+    if (end->signal > 0)
+        return 128 + end->signal;
+    return end->exit_code < 0 || end->exit_code > 127 ? 1 : end->exit_code;
+}
+
+void roost_run_free(struct roost_run *run)
+{
+    if (!run)
+        return;
+    if (!run->is_finished && run->channel >= 0) {
+        struct roost_event event;
+        (void)roost_run_kill(run, NULL);
+        while (roost_run_next(run, SETTLE_MS, &event))
+            continue;
+    }
+    if (run->channel >= 0)
+        close(run->channel); /* a supervisor that still is there kills everybody now */
+    if (run->guardian >= 0)
+        (void)run_settle(run);
+    run_dir_release(&run->dir);
+    arena_release(&run->arena);
+    free(run);
+}

@@ -1,0 +1,130 @@
+/* run_dir.c - makes and removes run directories. Nothing here reads one: see runs.c. */
+#include "launch/run_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/private_dir.h"
+
+/* Five bits a letter; none that is taken for another one. */
+static bool choose_id(char *out)
+{
+    static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+    unsigned char bytes[RUN_ID_LEN];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (int i = 0; i < RUN_ID_LEN; i++)
+        out[i] = letters[bytes[i] & 31];
+    out[RUN_ID_LEN] = '\0';
+    return true;
+}
+
+/* The link by which `roost ps` finds a run that is kept elsewhere. Without a state directory it is
+ * not listed, which is no reason not to run. */
+static void link_run(const struct run_dir *dir, const char *const *env)
+{
+    char state[RUN_PATH_MAX];
+    int fd = private_dir_state(state, sizeof state, env) ? private_dir_open(state, true, NULL) : -1;
+    if (fd < 0)
+        return;
+    (void)symlinkat(dir->path, fd, dir->id);
+    close(fd);
+}
+
+static void unlink_run(const struct run_dir *dir, const char *const *env)
+{
+    char state[RUN_PATH_MAX];
+    int fd =
+        private_dir_state(state, sizeof state, env) ? private_dir_open(state, false, NULL) : -1;
+    if (fd < 0)
+        return;
+    (void)unlinkat(fd, dir->id, 0); /* a directory, the run itself, is not removed by this */
+    close(fd);
+}
+
+bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env, struct diag *diag)
+{
+    enum { TRIES = 16 };
+    char state[RUN_PATH_MAX];
+    *dir = (struct run_dir){.fd = -1, .page = -1};
+    if (!base && !private_dir_state(state, sizeof state, env)) {
+        diag_error(diag, ROOST_ERR_IO, (struct place){0},
+                   "there is no place for logs: neither XDG_STATE_HOME nor HOME is set");
+        diag_hint(diag, "set one of them, or write roost.logs.dir in the config");
+        return false;
+    }
+    for (int i = 0; i < TRIES; i++) {
+        char path[RUN_PATH_MAX];
+        if (!choose_id(dir->id))
+            break;
+        int len = snprintf(path, sizeof path, "%s/%s", base ? base : state, dir->id);
+        if (len >= (int)sizeof path) {
+            diag_error(diag, ROOST_ERR_IO, (struct place){0},
+                       "the path of the log directory is too long");
+            diag_hint(diag, "choose a shorter roost.logs.dir");
+            return false;
+        }
+        struct roost_error err;
+        dir->fd = private_dir_open(path, true, &err);
+        if (dir->fd < 0) {
+            diag_again(diag, &err);
+            return false;
+        }
+        /* The page is what makes the directory ours: of two runs with one id, one makes it. */
+        dir->page = private_file_create(dir->fd, "run.json", &err);
+        if (dir->page >= 0) {
+            memcpy(dir->path, path, (size_t)len + 1);
+            if (base)
+                link_run(dir, env);
+            return true;
+        }
+        bool is_taken = faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        close(dir->fd);
+        dir->fd = -1;
+        if (!is_taken) {
+            diag_again(diag, &err);
+            return false;
+        }
+    }
+    diag_error(diag, ROOST_ERR_IO, (struct place){0}, "cannot find a fresh run id: %s",
+               strerror(errno));
+    diag_hint(diag, "remove old runs from the log directory");
+    return false;
+}
+
+bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag)
+{
+    if (write(dir->page, json, len) != (ssize_t)len) {
+        diag_error(diag, ROOST_ERR_IO, (struct place){0}, "cannot write '%s/run.json': %s",
+                   dir->path, strerror(errno));
+        diag_hint(diag, "free some space, or choose another roost.logs.dir");
+        return false;
+    }
+    close(dir->page);
+    dir->page = -1;
+    return true;
+}
+
+void run_dir_remove(struct run_dir *dir, const char *const *env)
+{
+    if (dir->fd < 0)
+        return;
+    (void)unlinkat(dir->fd, "run.json", 0);
+    (void)unlinkat(dir->fd, "records.jsonl", 0);
+    if (rmdir(dir->path) == 0)
+        unlink_run(dir, env);
+    run_dir_release(dir);
+}
+
+void run_dir_release(struct run_dir *dir)
+{
+    if (dir->fd >= 0)
+        close(dir->fd);
+    if (dir->page >= 0)
+        close(dir->page);
+    dir->fd = dir->page = -1;
+}

@@ -1,0 +1,31 @@
+/* run_dir.h - the directory of one run: its logs, its records, and the page that says what it is. */
+#ifndef LAUNCH_RUN_DIR_H
+#define LAUNCH_RUN_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+enum { RUN_ID_LEN = 6, RUN_PATH_MAX = 4096 };
+
+struct run_dir {
+    char id[RUN_ID_LEN + 1];
+    char path[RUN_PATH_MAX];
+    int fd;   /* the directory, -1 = none */
+    int page; /* run.json, empty until run_dir_describe */
+};
+
+/* Makes DIR/<id>, 0700, with a fresh id; DIR is `base`, or the state directory of `env` when it is
+ * NULL. A run that is kept elsewhere is also found from the state directory, by a link. False after
+ * saying why. */
+bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env, struct diag *diag);
+
+/* Writes run.json, once. False after saying why. */
+bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
+
+/* Removes what run_dir_make made: the run did not begin. */
+void run_dir_remove(struct run_dir *dir, const char *const *env);
+void run_dir_release(struct run_dir *dir);
+
+#endif

@@ -1,0 +1,47 @@
+/* run_internal.h - a run as its driver sees it; shared by run.c (life) and run_start.c (birth). */
+#ifndef LAUNCH_RUN_INTERNAL_H
+#define LAUNCH_RUN_INTERNAL_H
+
+#include "base/arena.h"
+#include "launch/local/messages.h"
+#include "launch/run_dir.h"
+#include "rpc/channel.h"
+
+struct run_component {
+    const char *name;
+    int32_t world_size;
+    int32_t first; /* of its processes in `lives` */
+};
+
+/* What the driver knows of a process, to say what became of it should the supervisor be lost. */
+struct run_life {
+    int32_t life; /* 0 = none yet */
+    int32_t pid;
+    bool is_alive;
+    int64_t started_at;
+};
+
+struct roost_run {
+    struct arena arena;
+    struct run_dir dir;
+    struct run_component *components;
+    int32_t component_count;
+    struct run_life *lives;
+    int32_t process_count;
+    int channel;
+    int guardian, supervisor; /* pidfds, -1 = none */
+    int32_t guardian_pid, supervisor_pid;
+    char cgroup[sizeof((struct hello *)NULL)->cgroup];
+    struct message inbox;
+    size_t inbox_read;
+    bool is_lost;     /* the supervisor went without a word */
+    int32_t lost;     /* next of `lives` to be told as lost */
+    bool is_finished; /* ROOST_EVENT_FINISHED was taken, or there never was a run */
+    struct roost_event end;
+};
+
+/* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
+ * the run is left. */
+bool run_settle(struct roost_run *run);
+
+#endif

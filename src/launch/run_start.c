@@ -1,0 +1,381 @@
+/* run_start.c - from a plan to a run: a directory, a guardian, leased ports, commands, go.
+ *
+ * Whatever fails on the way undoes what was done: no process, no directory, no lease is left. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <roost/port.h>
+
+#include "base/private_dir.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "launch/commands.h"
+#include "launch/local/clock.h"
+#include "launch/local/spawn.h"
+#include "launch/local/spec_write.h"
+#include "launch/run_internal.h"
+
+#define NOWHERE ((struct place){0})
+
+enum { ANSWER_MS = 60000, GRACE_MS = 10000 };
+
+/* A run on its way. */
+struct birth {
+    const struct roost_run_options *options;
+    struct roost_run *run;
+    struct commands *commands;
+    char runtime[RUNTIME_PATH_MAX];
+    int runtime_dir;
+    int32_t *ports;
+    struct diag *diag;
+};
+
+/* --- guardian --- */
+
+static bool start_guardian(struct birth *birth)
+{
+    struct roost_run *run = birth->run;
+    const char *program = birth->options->program ? birth->options->program : ROOST_PROGRAM;
+    char token[64];
+    int ends[2], driver = pidfd_open(getpid(), 0);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (driver < 0 || null < 0 || !channel_pair(ends)) {
+        diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+                   "cannot make the channel to the supervisor: %s", strerror(errno));
+        diag_hint(birth->diag, "raise the limit of open files: ulimit -n");
+        if (driver >= 0)
+            close(driver);
+        if (null >= 0)
+            close(null);
+        return false;
+    }
+    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
+    char *argv[] = {"roost", "--guardian", run->dir.id,
+                    birth->options->has_no_cgroup ? "plain" : "cgroup", NULL};
+    int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, birth->runtime_dir, driver};
+    struct spawn spawn = {.paths = (const char *const[]){program, NULL},
+                          .argv = argv,
+                          .env = (char *const[]){token, NULL},
+                          .fd = {null, null, null},
+                          .handed = handed,
+                          .handed_count = GUARDIAN_FD_COUNT,
+                          .outlives_parent = true};
+    struct spawned spawned = spawn_process(&spawn);
+    close(ends[1]);
+    close(driver);
+    close(null);
+    run->channel = ends[0];
+    run->guardian = spawned.pidfd;
+    run->guardian_pid = spawned.pid;
+    if (spawned.failed == SPAWN_OK)
+        return true;
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+               "cannot %s '%s' as the guardian of the run: %s", spawn_step_word(spawned.failed),
+               program, strerror(spawned.error));
+    diag_hint(birth->diag, "install the roost program, or let `program` name it");
+    return false;
+}
+
+/* --- the conversation --- */
+
+/* The next message; what is not `type` ends the try. */
+static bool expect(struct birth *birth, enum message_type type)
+{
+    struct roost_run *run = birth->run;
+    int64_t deadline = clock_ms() + ANSWER_MS;
+    for (;;) {
+        enum channel_result result = channel_receive(run->channel, &run->inbox);
+        if (result == CHANNEL_OK && run->inbox.type == type)
+            return true;
+        if (result == CHANNEL_OK && run->inbox.type == MSG_REFUSED &&
+            run->inbox.len == sizeof(struct roost_error)) {
+            struct roost_error err;
+            memcpy(&err, run->inbox.body, sizeof err);
+            diag_again(birth->diag, &err);
+            return false;
+        }
+        int64_t left = deadline - clock_ms();
+        if (result != CHANNEL_AGAIN) {
+            diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+                       "the guardian of the run ended before it began");
+            diag_hint(birth->diag, "is `program` the roost program that came with this library?");
+            return false;
+        }
+        if (left <= 0) {
+            diag_error(birth->diag, ROOST_ERR_TIMEOUT, NOWHERE,
+                       "the supervisor of the run gives no answer");
+            diag_hint(birth->diag, "the machine is very busy: try again");
+            return false;
+        }
+        poll(&(struct pollfd){run->channel, POLLIN, 0}, 1, (int)left);
+    }
+}
+
+static bool meet_supervisor(struct birth *birth)
+{
+    struct roost_run *run = birth->run;
+    struct hello hello;
+    if (!expect(birth, MSG_HELLO))
+        return false;
+    if (run->inbox.len != sizeof hello) {
+        diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+                   "the roost program is not of the same version as the library");
+        diag_hint(birth->diag, "let `program` name the roost that came with this library");
+        return false;
+    }
+    memcpy(&hello, run->inbox.body, sizeof hello);
+    run->supervisor = run->inbox.fd;
+    run->supervisor_pid = hello.pid;
+    memcpy(run->cgroup, hello.cgroup, sizeof run->cgroup);
+    run->cgroup[sizeof run->cgroup - 1] = '\0';
+    return true;
+}
+
+static bool say_channel(struct birth *birth)
+{
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "cannot reach the supervisor of the run: %s",
+               strerror(errno));
+    diag_hint(birth->diag, "try again");
+    return false;
+}
+
+/* Sends a message with a memory file, which it takes. */
+static bool send_file(struct birth *birth, enum message_type type, const void *body, size_t len,
+                      int file)
+{
+    enum channel_result result =
+        file < 0 ? CHANNEL_FAILED
+                 : channel_send(birth->run->channel, (uint16_t)type, body, len, file);
+    int error = errno;
+    if (file >= 0)
+        close(file);
+    errno = error;
+    return result == CHANNEL_OK || say_channel(birth);
+}
+
+static bool send_setup(struct birth *birth)
+{
+    const struct commands *commands = birth->commands;
+    struct setup setup = {.want_count = (int32_t)commands->port_count,
+                          .process_count = birth->run->process_count,
+                          .keeps_going = birth->options->keeps_going,
+                          .grace_ms =
+                              birth->options->grace_ms ? birth->options->grace_ms : GRACE_MS};
+    snprintf(setup.version, sizeof setup.version, "%s", ROOST_VERSION);
+    memcpy(setup.run_id, birth->run->dir.id, sizeof birth->run->dir.id);
+    memcpy(setup.runtime_dir, birth->runtime, sizeof setup.runtime_dir);
+    int file = memfd_create("roost-wants", MFD_CLOEXEC);
+    for (size_t i = 0; file >= 0 && i < commands->port_count; i++) {
+        struct roost_port_want want = {.count = commands->ports[i].count,
+                                       .is_handed = commands->ports[i].is_handed};
+        if (write(file, &want, sizeof want) != (ssize_t)sizeof want) {
+            close(file);
+            file = -1;
+        }
+    }
+    return send_file(birth, MSG_SETUP, &setup, sizeof setup, file);
+}
+
+static bool take_ports(struct birth *birth)
+{
+    size_t got = 0, count = birth->commands->port_count;
+    birth->ports = arena_array(&birth->run->arena, int32_t, count + 1);
+    if (!birth->ports) {
+        diag_nomem(birth->diag);
+        return false;
+    }
+    while (got < count) {
+        if (!expect(birth, MSG_PORTS))
+            return false;
+        size_t more = birth->run->inbox.len / sizeof *birth->ports;
+        if (more == 0 || more > count - got) {
+            errno = EPROTO;
+            return say_channel(birth);
+        }
+        memcpy(birth->ports + got, birth->run->inbox.body, more * sizeof *birth->ports);
+        got += more;
+    }
+    return true;
+}
+
+/* --- the page --- */
+
+static bool describe(struct birth *birth)
+{
+    const struct roost_run *run = birth->run;
+    struct text page = TEXT_INIT;
+    int64_t now = clock_read(CLOCK_REALTIME);
+    text_printf(&page, "{\"roost\":1,\"run\":\"%s\",\"engine\":\"local\",\"version\":\"%s\"",
+                run->dir.id, ROOST_VERSION);
+    text_puts(&page, ",\"config\":");
+    text_json(&page, sv_from(birth->options->config->source.name));
+    text_printf(&page, ",\"started\":%lld.%09lld,\"driver_pid\":%d,\"guardian_pid\":%d",
+                (long long)(now / 1000000000), (long long)(now % 1000000000), (int)getpid(),
+                run->guardian_pid);
+    text_printf(&page, ",\"supervisor_pid\":%d,\"cgroup\":", run->supervisor_pid);
+    text_json(&page, sv_from(run->cgroup));
+    text_puts(&page, ",\"components\":[");
+    for (int32_t i = 0; i < run->component_count; i++)
+        text_printf(&page, "%s{\"name\":\"%s\",\"world_size\":%d}", i ? "," : "",
+                    run->components[i].name, run->components[i].world_size);
+    text_puts(&page, "]}\n");
+    const char *json = text_string(&page);
+    bool is_good = json && run_dir_describe(&birth->run->dir, json, page.len, birth->diag);
+    if (!json)
+        diag_nomem(birth->diag);
+    text_release(&page);
+    return is_good;
+}
+
+/* --- the steps --- */
+
+static bool make_processes(struct birth *birth)
+{
+    struct roost_run *run = birth->run;
+    struct run_values values = {.run_id = run->dir.id,
+                                .name_space = run->dir.id,
+                                .master_addr = "127.0.0.1",
+                                .ports = birth->ports};
+    return commands_fill(birth->commands, &values, birth->diag);
+}
+
+static bool list_components(struct birth *birth)
+{
+    struct roost_run *run = birth->run;
+    const struct commands *commands = birth->commands;
+    run->components = arena_array(&run->arena, struct run_component, commands->component_count + 1);
+    for (int32_t i = 0; run->components && i < commands->component_count; i++) {
+        const struct component_commands *component = &commands->components[i];
+        run->components[i] =
+            (struct run_component){arena_copy(&run->arena, sv_from(component->name)),
+                                   component->process_count, run->process_count};
+        run->process_count += component->process_count;
+        if (!run->components[i].name)
+            run->components = NULL;
+    }
+    run->component_count = commands->component_count;
+    run->lives = arena_zeroed(&run->arena, struct run_life, run->process_count + 1);
+    if (run->components && run->lives)
+        return true;
+    diag_nomem(birth->diag);
+    return false;
+}
+
+/* roost.logs.dir, which is relative to the config, as an absolute path. */
+static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
+{
+    const struct roost_config *config = birth->options->config;
+    struct strview dir = config->logs_dir.text, name = sv_from(config->source.name);
+    size_t folder = name.len;
+    *has_logs = dir.len > 0;
+    if (!*has_logs)
+        return true;
+    while (folder > 0 && name.at[folder - 1] != '/')
+        folder--;
+    bool is_absolute = dir.at[0] == '/', is_config_absolute = folder && name.at[0] == '/';
+    size_t len = 0;
+    if (!is_absolute && !is_config_absolute) {
+        if (!getcwd(out, size - 1)) {
+            diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+                       "cannot find the working directory: %s", strerror(errno));
+            diag_hint(birth->diag, "write roost.logs.dir as an absolute path");
+            return false;
+        }
+        len = strlen(out);
+        out[len++] = '/';
+    }
+    int wrote = snprintf(out + len, size - len, "%.*s%.*s", is_absolute ? 0 : (int)folder, name.at,
+                         (int)dir.len, dir.at);
+    if (wrote >= 0 && (size_t)wrote < size - len)
+        return true;
+    diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+               "the path of the log directory is too long");
+    diag_hint(birth->diag, "choose a shorter roost.logs.dir");
+    return false;
+}
+
+static bool find_places(struct birth *birth)
+{
+    const char *const *env = birth->options->env;
+    if (!private_dir_runtime(birth->runtime, sizeof birth->runtime, env)) {
+        diag_error(birth->diag, ROOST_ERR_IO, NOWHERE,
+                   "the path of the runtime directory is too long");
+        diag_hint(birth->diag, "set XDG_RUNTIME_DIR to a shorter path");
+        return false;
+    }
+    struct roost_error err;
+    birth->runtime_dir = private_dir_open(birth->runtime, true, &err);
+    if (birth->runtime_dir < 0) {
+        diag_again(birth->diag, &err);
+        return false;
+    }
+    char logs[RUN_PATH_MAX];
+    bool has_logs = false;
+    return find_logs(birth, logs, sizeof logs, &has_logs) &&
+           run_dir_make(&birth->run->dir, has_logs ? logs : NULL, env, birth->diag);
+}
+
+static bool be_born(struct birth *birth)
+{
+    if (!list_components(birth) || !find_places(birth) || !start_guardian(birth) ||
+        !meet_supervisor(birth) || !send_setup(birth) || !take_ports(birth))
+        return false;
+    if (!make_processes(birth))
+        return false;
+    return describe(birth) &&
+           send_file(birth, MSG_START, "", 0, spec_write(birth->commands, birth->ports));
+}
+
+struct roost_run *roost_run_start(const struct roost_run_options *options,
+                                  struct roost_report *report, struct roost_error *err)
+{
+    static const char *const no_env[] = {NULL};
+    struct roost_run_options given = *options;
+    struct diag diag = diag_start(report, err);
+    given.env = given.env ? given.env : no_env;
+    struct birth birth = {.options = &given, .diag = &diag, .runtime_dir = -1};
+    struct launch_options wanted = {.config = given.config,
+                                    .cluster = given.cluster,
+                                    .plan = given.plan,
+                                    .env = given.env,
+                                    .components = given.components,
+                                    .component_count = given.component_count,
+                                    .command = given.command,
+                                    .command_count = given.command_count};
+    birth.commands = commands_new(&wanted, &diag);
+    birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;
+    if (!birth.run) {
+        if (birth.commands)
+            diag_nomem(&diag);
+        commands_free(birth.commands);
+        return NULL;
+    }
+    *birth.run = (struct roost_run){.arena = ARENA_INIT,
+                                    .dir = {.fd = -1, .page = -1},
+                                    .channel = -1,
+                                    .guardian = -1,
+                                    .supervisor = -1};
+    bool is_born = be_born(&birth);
+    commands_free(birth.commands);
+    if (birth.runtime_dir >= 0)
+        close(birth.runtime_dir);
+    if (is_born)
+        return birth.run;
+    birth.run->is_finished = true; /* no events to wait for: closing the channel ends it all */
+    if (birth.run->channel >= 0)
+        close(birth.run->channel);
+    birth.run->channel = -1;
+    if (birth.run->guardian >= 0)
+        (void)run_settle(birth.run);
+    run_dir_remove(&birth.run->dir, given.env);
+    roost_run_free(birth.run);
+    return NULL;
+}
