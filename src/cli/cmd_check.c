@@ -76,7 +76,7 @@ static int print(const struct planning *planning, const struct invocation *invoc
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation);
+    int status = planning_start(&planning, invocation, NULL);
     if (status == 0) {
         /* Beside errors it would only be noise: what they concern was not placed. */
         if (planning.plan && roost_report_errors(planning.report) == 0)

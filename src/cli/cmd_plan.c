@@ -39,7 +39,7 @@ static int print(const struct planning *planning, const struct invocation *invoc
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation);
+    int status = planning_start(&planning, invocation, NULL);
     if (status == 0) {
         status = roost_report_exit(planning.report);
         bool has_faults = status != 0;

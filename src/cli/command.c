@@ -64,8 +64,48 @@ struct parse {
     const char *values[OPTIONS_MAX];
     const char **operands;
     size_t operand_count;
+    size_t words_at; /* operand where what follows "--" begins, for who takes it */
+    bool has_words;
     bool wants_help;
 };
+
+static const struct option_spec *find_option(const struct command *command, const char *name)
+{
+    const struct option_spec *it = command->options;
+    while (it->name && strcmp(it->name, name) != 0)
+        it++;
+    return it;
+}
+
+/* "+:h" and the short form of every option. */
+static void fill_letters(const struct command *command, char out[OPTIONS_MAX * 2 + 4])
+{
+    size_t len = 3;
+    memcpy(out, "+:h", len);
+    for (const struct option_letter *it = command->letters; it && it->letter; it++) {
+        out[len++] = it->letter;
+        if (find_option(command, it->name)->argument)
+            out[len++] = ':';
+    }
+    out[len] = '\0';
+}
+
+/* The option whose short form this is, -1 = none. */
+static int find_letter(const struct command *command, int letter)
+{
+    for (const struct option_letter *it = command->letters; it && it->letter; it++)
+        if (it->letter == letter)
+            return (int)(find_option(command, it->name) - command->options);
+    return -1;
+}
+
+static int keep_value(struct parse *parse, int option)
+{
+    if (parse->values[option])
+        return output_usage("option '--%s' is given twice", parse->command->options[option].name);
+    parse->values[option] = optarg ? optarg : "";
+    return 0;
+}
 
 /* Takes one option that getopt found at `word`. Returns 0 or an exit status. */
 static int take_option(struct parse *parse, int found, int index, const struct option *table,
@@ -80,6 +120,8 @@ static int take_option(struct parse *parse, int found, int index, const struct o
         parse->wants_help = true;
         return 0;
     }
+    if (found < FIRST_OPTION && find_letter(parse->command, found) >= 0)
+        return keep_value(parse, find_letter(parse->command, found));
     size_t len = strcspn(word + 2, "=");
     if (strlen(table[index].name) != len || strncmp(word + 2, table[index].name, len) != 0)
         return refuse_option(parse->command, word);
@@ -87,20 +129,19 @@ static int take_option(struct parse *parse, int found, int index, const struct o
         parse->wants_help = true;
         return 0;
     }
-    if (parse->values[found - FIRST_OPTION])
-        return output_usage("option '--%s' is given twice", table[index].name);
-    parse->values[found - FIRST_OPTION] = optarg ? optarg : "";
-    return 0;
+    return keep_value(parse, found - FIRST_OPTION);
 }
 
 static int parse_words(struct parse *parse, int argc, char **argv)
 {
     struct option table[OPTIONS_MAX + 2];
+    char letters[OPTIONS_MAX * 2 + 4];
     fill_table(parse->command, table);
+    fill_letters(parse->command, letters);
     optind = 1;
     while (optind < argc) {
         int at = optind, index = 0;
-        int found = getopt_long(argc, argv, "+:h", table, &index);
+        int found = getopt_long(argc, argv, letters, table, &index);
         if (found != -1) {
             int status = take_option(parse, found, index, table, argv[at]);
             if (status)
@@ -108,6 +149,10 @@ static int parse_words(struct parse *parse, int argc, char **argv)
             continue;
         }
         bool is_rest = optind > at && strcmp(argv[optind - 1], "--") == 0;
+        if (is_rest && parse->command->takes_words) {
+            parse->has_words = true;
+            parse->words_at = parse->operand_count;
+        }
         do {
             if (optind < argc)
                 parse->operands[parse->operand_count++] = argv[optind++];
@@ -130,7 +175,10 @@ int command_run(const struct command *command, int argc, char **argv, char *cons
             .command = command,
             .values = parse.values,
             .operands = parse.operands,
-            .operand_count = parse.operand_count,
+            .operand_count = parse.has_words ? parse.words_at : parse.operand_count,
+            .words = parse.operands + parse.words_at,
+            .word_count = parse.has_words ? parse.operand_count - parse.words_at : 0,
+            .has_words = parse.has_words,
             .env = env,
         };
         status = command->run(&invocation);
@@ -145,7 +193,12 @@ void command_help(const struct command *command)
            command->details);
     for (const struct option_spec *it = command->options; it->name; it++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", it->name, it->argument ? " " : "",
+        char letter[8] = "";
+        for (const struct option_letter *short_form = command->letters;
+             short_form && short_form->letter; short_form++)
+            if (strcmp(short_form->name, it->name) == 0)
+                snprintf(letter, sizeof letter, "-%c, ", short_form->letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, it->name, it->argument ? " " : "",
                  it->argument ? it->argument : "");
         printf("  %-28s %s\n", left, it->help);
     }

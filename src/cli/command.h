@@ -16,6 +16,12 @@ struct option_spec {
     const char *help;
 };
 
+/* The short form of an option. */
+struct option_letter {
+    char letter;
+    const char *name;
+};
+
 struct command {
     const char *name;
     const char *summary;               /* one line, no full stop */
@@ -23,6 +29,8 @@ struct command {
     const char *details;               /* paragraphs for --help and the man page */
     const struct option_spec *options; /* ends with a NULL name */
     int (*run)(const struct invocation *invocation);
+    const struct option_letter *letters; /* ends with a 0; NULL = none */
+    bool takes_words;                    /* what follows "--" is somebody else's command line */
 };
 
 /* A parsed command line. All text is argv's. */
@@ -31,6 +39,9 @@ struct invocation {
     const char *const *values; /* by option: its argument, "" for a switch that is on, NULL = off */
     const char *const *operands;
     size_t operand_count;
+    const char *const *words; /* behind "--" */
+    size_t word_count;
+    bool has_words; /* "--" was there */
     char *const *env;
 };
 
@@ -47,6 +58,6 @@ enum { COMMANDS_MAX = 32 };
 
 /* All commands, NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
-extern const struct command cmd_check, cmd_plan;
+extern const struct command cmd_check, cmd_plan, cmd_run;
 
 #endif

@@ -51,7 +51,8 @@ static void make_plan(struct planning *planning, const char *cluster,
     }
 }
 
-int planning_start(struct planning *planning, const struct invocation *invocation)
+int planning_start(struct planning *planning, const struct invocation *invocation,
+                   const char *otherwise)
 {
     struct roost_plan_options options = {0};
     *planning = (struct planning){0};
@@ -75,6 +76,8 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
     const char *cluster = option_value(invocation, "cluster");
     if (!cluster)
         cluster = find_env(invocation, "ROOST_CLUSTER");
+    if (!cluster && !roost_config_cluster(planning->config))
+        cluster = otherwise;
     planning->has_cluster = cluster || roost_config_cluster(planning->config);
     if (planning->has_cluster) {
         make_plan(planning, cluster, &options);

@@ -20,9 +20,11 @@ struct planning {
     bool has_cluster;              /* one was asked for */
 };
 
-/* Reads the config and, when one is named, the cluster, and plans. All faults are in the report.
- * Returns 0, or an exit status after saying why nothing could be tried. */
-int planning_start(struct planning *planning, const struct invocation *invocation);
+/* Reads the config and, when one is named, the cluster, and plans. When none is named, `otherwise`
+ * (NULL = nothing) is planned against. All faults are in the report. Returns 0, or an exit status
+ * after saying why nothing could be tried. */
+int planning_start(struct planning *planning, const struct invocation *invocation,
+                   const char *otherwise);
 void planning_end(struct planning *planning);
 
 #endif

@@ -1,0 +1,275 @@
+/* cmd_run.c - roost run: place, launch, watch, collect. */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+#include "cli/run_view.h"
+#include "launch/driver_signals.h"
+
+/* --- options --- */
+
+/* Seconds, with a fraction, as milliseconds; -1 when it is not a number of them. */
+static int32_t read_seconds(const char *text)
+{
+    enum { MOST = 86400 };
+    struct strview whole = sv_from(text), part = {0};
+    size_t point = sv_find(whole, '.', 0);
+    int64_t seconds, thousandths = 0;
+    if (point < whole.len) {
+        part = sv_sub(whole, point + 1, whole.len);
+        whole.len = point;
+        if (part.len == 0 || part.len > 3 || part.at[0] == '+' ||
+            number_parse(part, 999, &thousandths) != NUMBER_OK)
+            return -1;
+        for (size_t i = part.len; i < 3; i++)
+            thousandths *= 10;
+    }
+    if (number_parse(whole, MOST, &seconds) != NUMBER_OK)
+        return -1;
+    return (int32_t)(seconds * 1000 + thousandths);
+}
+
+/* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
+static char **split_names(const char *text, size_t *out_count)
+{
+    size_t len = strlen(text), count = 1;
+    for (const char *at = text; *at; at++)
+        count += *at == ',';
+    char **names = malloc((count + 1) * sizeof *names + len + 1);
+    if (!names)
+        return NULL;
+    char *copy = (char *)(names + count + 1);
+    memcpy(copy, text, len + 1);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = copy;
+        copy += strcspn(copy, ",");
+        *copy++ = '\0';
+    }
+    names[count] = NULL;
+    *out_count = count;
+    return names;
+}
+
+static int read_options(const struct invocation *invocation, struct roost_run_options *options,
+                        char ***out_names)
+{
+    const char *grace = option_value(invocation, "grace");
+    const char *component = option_value(invocation, "component");
+    options->keeps_going = option_is_on(invocation, "keep-going");
+    if (grace) {
+        options->grace_ms = read_seconds(grace);
+        if (options->grace_ms < 0)
+            return output_refuse(invocation, "--grace is a number of seconds, not '%s'",
+                                 quote(sv_from(grace)).text);
+        if (options->grace_ms == 0)
+            options->grace_ms = -1;
+    }
+    if (invocation->has_words && invocation->word_count == 0)
+        return output_refuse(invocation, "there is no command after '--'");
+    options->command = invocation->words;
+    options->command_count = invocation->word_count;
+    if (component) {
+        *out_names = split_names(component, &options->component_count);
+        if (!*out_names)
+            return output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+        options->components = (const char *const *)*out_names;
+    }
+    return 0;
+}
+
+/* --- before the run --- */
+
+/* One line when the plan asks for more than this machine has. */
+static void say_simulated(const struct planning *planning)
+{
+    struct roost_cluster_options local = {.text = "local"};
+    struct roost_cluster *here = roost_cluster_new(&local, NULL, NULL);
+    int32_t nodes = roost_cluster_node_count(planning->cluster);
+    int64_t wanted = roost_cluster_accelerator_count(planning->cluster);
+    int64_t there = here ? roost_cluster_accelerator_count(here) : 0;
+    roost_cluster_free(here);
+    if (nodes > 1 || wanted > there)
+        output_say(
+            "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld",
+            nodes, nodes == 1 ? "" : "s", (long long)wanted, wanted == 1 ? "" : "s",
+            (long long)there);
+}
+
+/* --- the run --- */
+
+struct watching {
+    struct roost_run *run;
+    struct run_view view;
+    int signals;
+    int32_t ended_by; /* the first signal that asked the run to end */
+    int32_t asked;    /* how often */
+    bool is_finished;
+};
+
+static void hear_signals(struct watching *watching)
+{
+    int32_t number = 0;
+    for (;;) {
+        switch (driver_signals_next(watching->signals, &number)) {
+        case DRIVER_NONE: return;
+        case DRIVER_END:
+            if (watching->asked++ == 0) {
+                watching->ended_by = number;
+                run_view_say(&watching->view, "%s: stopping; once more to kill",
+                             signal_word(number).text);
+                (void)roost_run_stop(watching->run, number, NULL);
+            } else {
+                (void)roost_run_kill(watching->run, NULL);
+            }
+            break;
+        case DRIVER_FORWARD: (void)roost_run_signal(watching->run, number, NULL); break;
+        case DRIVER_SUSPEND:
+            (void)roost_run_signal(watching->run, driver_stop_signal(), NULL);
+            driver_suspend();
+            (void)roost_run_signal(watching->run, driver_continue_signal(), NULL);
+            break;
+        case DRIVER_RESUME:
+        case DRIVER_RESIZE: break;
+        }
+    }
+}
+
+static void hear_run(struct watching *watching)
+{
+    struct roost_event event;
+    while (roost_run_next(watching->run, 0, &event)) {
+        run_view_event(&watching->view, &event);
+        if (event.kind == ROOST_EVENT_FINISHED)
+            watching->is_finished = true;
+    }
+}
+
+static void watch(struct watching *watching)
+{
+    while (!watching->is_finished) {
+        int timeout;
+        struct pollfd fds[5] = {{roost_run_fd(watching->run), POLLIN, 0},
+                                {watching->signals, POLLIN, 0}};
+        nfds_t count = 2 + run_view_poll(&watching->view, fds + 2, &timeout);
+        poll(fds, count, timeout);
+        hear_signals(watching);
+        hear_run(watching);
+        run_view_show(&watching->view);
+    }
+}
+
+static int finish(struct watching *watching)
+{
+    int status = roost_run_status(watching->run, NULL);
+    if (watching->ended_by)
+        status = 128 + watching->ended_by;
+    run_view_finish(&watching->view, watching->signals);
+    run_view_summary(&watching->view, status);
+    run_view_finish(&watching->view, watching->signals);
+    return status;
+}
+
+static int show(struct roost_run *run, const struct invocation *invocation, int signals)
+{
+    struct watching watching = {.run = run, .signals = signals};
+    int status = run_view_init(&watching.view, run, invocation);
+    if (status == 0) {
+        if (watching.view.is_verbose)
+            run_view_say(&watching.view, "run %s: logs in %s", roost_run_id(run),
+                         roost_run_dir(run));
+        watch(&watching);
+        status = finish(&watching);
+    }
+    run_view_release(&watching.view);
+    return status;
+}
+
+static int start(const struct planning *planning, const struct invocation *invocation)
+{
+    char **names = NULL;
+    struct roost_run_options options = {.config = planning->config,
+                                        .cluster = planning->cluster,
+                                        .plan = planning->plan,
+                                        .env = (const char *const *)invocation->env,
+                                        .program = "/proc/self/exe"};
+    int status = read_options(invocation, &options, &names);
+    if (status == 0) {
+        struct roost_error err = {0};
+        int signals = driver_signals_open();
+        struct roost_report *report = roost_report_new();
+        struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
+        if (run) {
+            say_simulated(planning);
+            status = show(run, invocation, signals);
+        } else if (report && roost_report_count(report)) {
+            output_report(invocation, report);
+            status = roost_report_exit(report);
+        } else {
+            status = roost_code_exit(err.code);
+            output_say("%s", err.message);
+            if (err.hint[0])
+                output_say("  %s", err.hint);
+        }
+        roost_run_free(run);
+        roost_report_free(report);
+        if (signals >= 0)
+            close(signals);
+    }
+    free(names);
+    return status;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct planning planning;
+    int status = planning_start(&planning, invocation, "local");
+    if (status == 0) {
+        status = roost_report_exit(planning.report);
+        if (roost_report_count(planning.report))
+            output_report(invocation, planning.report);
+        if (status == 0)
+            status = start(&planning, invocation);
+    }
+    planning_end(&planning);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {"cluster", "X", "run the plan for X: a spec (2x8), a snapshot file, or local"},
+    {"mode", "MODE", "hybrid (default) or model-parallel"},
+    {"no-isolate", NULL, "let every process see all accelerators of its node"},
+    {"hydra", NULL, "follow the config's defaults list, from files beside it"},
+    {"color", "WHEN", "auto (default), always or never"},
+    {"component", "NAMES", "run only these components (a,b)"},
+    {"keep-going", NULL, "let the others go on when a process fails"},
+    {"grace", "SECONDS", "time to end by themselves before processes are killed (10)"},
+    {"quiet", NULL, "show no output of the processes"},
+    {"ranks", "RANKS", "show the output of these ranks only (0-3,7)"},
+    {"no-label", NULL, "show lines without [component/rank]"},
+    {"verbose", NULL, "say more of what is done"},
+    {0},
+};
+
+static const struct option_letter letters[] = {{'q', "quiet"}, {'v', "verbose"}, {0}};
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "run a plan on this machine",
+    .usage = "[options] CONFIG [key=value ...] [-- COMMAND ...]",
+    .details = "Starts every process of the plan with its environment, devices, ports and logs, "
+               "shows what\n"
+               "they print as [component/rank] lines, and ends when all have ended. When one "
+               "fails, all are\n"
+               "stopped. COMMAND serves the one component whose launch settings have no command.\n"
+               "Nothing of a run survives it, however it ends. The exit status is that of the "
+               "process that\n"
+               "failed first.",
+    .options = options,
+    .run = run,
+    .letters = letters,
+    .takes_words = true,
+};

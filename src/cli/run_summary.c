@@ -1,0 +1,65 @@
+/* run_summary.c - how a run ended: a line a component, and the first failure with its last words. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/run_view.h"
+#include "launch/driver_signals.h"
+
+static void put_count(struct text *line, const char *word, int32_t count)
+{
+    if (count > 0)
+        text_printf(line, "%s%d %s", line->len ? ", " : "", count, word);
+}
+
+static void say_component(struct run_view *view, int32_t component, int width)
+{
+    const struct run_count *count = &view->counts[component];
+    struct text line = TEXT_INIT;
+    int32_t world_size = roost_run_world_size(view->run, component);
+    put_count(&line, "done", count->done);
+    put_count(&line, "failed", count->failed);
+    put_count(&line, "stopped", count->killed);
+    put_count(&line, "lost", count->lost);
+    put_count(&line, "never started", world_size - count->up);
+    put_count(&line, count->restarts == 1 ? "restart" : "restarts", count->restarts);
+    const char *text = text_string(&line);
+    run_view_say(view, "  %-*s  %s", width, view->names[component], text ? text : "");
+    text_release(&line);
+}
+
+static void say_failure(struct run_view *view, const struct roost_event *first)
+{
+    const char *name = view->names[first->component];
+    if (first->code != ROOST_OK)
+        run_view_say(view, "first failure: %s/%d: %s", name, first->rank, first->message);
+    else if (first->signal)
+        run_view_say(view, "first failure: %s/%d was ended by %s%s", name, first->rank,
+                     signal_word(first->signal).text, first->has_core ? " (core dumped)" : "");
+    else
+        run_view_say(view, "first failure: %s/%d exited with %d", name, first->rank,
+                     first->exit_code);
+}
+
+void run_view_summary(struct run_view *view, int status)
+{
+    struct roost_event first;
+    int width = 0;
+    (void)roost_run_status(view->run, &first);
+    if (status == 0 && view->is_quiet)
+        return;
+    for (int32_t i = 0; i < roost_run_component_count(view->run); i++) {
+        int len = (int)strlen(view->names[i]);
+        width = len > width ? len : width;
+    }
+    run_view_say(view, "run %s %s", roost_run_id(view->run),
+                 status == 0 ? "is done" : "has failed");
+    for (int32_t i = 0; i < roost_run_component_count(view->run); i++)
+        say_component(view, i, width);
+    if (first.component >= 0 && first.rank >= 0)
+        say_failure(view, &first);
+    else if (first.code != ROOST_OK)
+        run_view_say(view, "%s", first.message);
+    run_view_say(view, "logs: %s", roost_run_dir(view->run));
+}

@@ -1,0 +1,198 @@
+/* run_view.c - lines of workers as they come, the count of those that are up, and roost's own words. */
+#include "cli/run_view.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "launch/driver_signals.h"
+
+void run_view_say(struct run_view *view, const char *format, ...)
+{
+    char line[1024] = "roost: ";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line + 7, sizeof line - 7, format, list);
+    va_end(list);
+    screen_say(view->screen, line);
+}
+
+static int read_ranks(struct run_view *view, const struct invocation *invocation)
+{
+    const char *text = option_value(invocation, "ranks");
+    if (!text)
+        return 0;
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    if (rankset_read(&view->ranks, &view->arena, sv_from(text), (struct place){0}, &diag) ==
+        ROOST_OK)
+        return 0;
+    return output_refuse(invocation, "--ranks: %s", err.message);
+}
+
+int run_view_init(struct run_view *view, struct roost_run *run, const struct invocation *invocation)
+{
+    *view = (struct run_view){.run = run, .run_dir = -1, .arena = ARENA_INIT};
+    int32_t count = roost_run_component_count(run);
+    view->counts = arena_zeroed(&view->arena, struct run_count, count + 1);
+    view->names = arena_zeroed(&view->arena, const char *, count + 1);
+    for (int32_t i = 0; view->names && i < count; i++) {
+        view->names[i] = roost_run_component(run, i);
+        view->world_size += roost_run_world_size(run, i);
+    }
+    int status = read_ranks(view, invocation);
+    if (status)
+        return status;
+    view->is_verbose = option_is_on(invocation, "verbose");
+    view->is_quiet = option_is_on(invocation, "quiet");
+    struct roost_text_style styles[] = {output_style(invocation, output_stdout),
+                                        output_style(invocation, output_stderr)};
+    struct screen_options options = {
+        .components = view->names,
+        .component_count = count,
+        .fds = {output_stdout, output_stderr},
+        .has_color = {styles[0].has_color, styles[1].has_color},
+        .is_quiet = view->is_quiet,
+        .has_no_label = option_is_on(invocation, "no-label"),
+        .ranks = option_value(invocation, "ranks") ? &view->ranks : NULL,
+        .width = styles[1].width,
+    };
+    struct roost_error err = {0};
+    view->run_dir = open(roost_run_dir(run), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    view->screen = view->names && view->counts ? screen_new(&options) : NULL;
+    view->tail = view->screen && view->run_dir >= 0 ? log_tail_new(view->run_dir, &err) : NULL;
+    if (view->tail)
+        return 0;
+    output_say("cannot show the logs of the run: %s",
+               err.message[0] ? err.message : "out of memory");
+    return EXIT_SYSTEM;
+}
+
+void run_view_release(struct run_view *view)
+{
+    log_tail_free(view->tail);
+    screen_free(view->screen);
+    if (view->run_dir >= 0)
+        close(view->run_dir);
+    arena_release(&view->arena);
+}
+
+/* --- events --- */
+
+static void show_progress(struct run_view *view)
+{
+    char text[64];
+    if (view->is_started || view->is_quiet)
+        return;
+    view->is_started = view->up == view->world_size;
+    snprintf(text, sizeof text, "%d of %d up", view->up, view->world_size);
+    screen_status(view->screen, view->is_started ? NULL : text);
+}
+
+static void has_started(struct run_view *view, const struct roost_event *event)
+{
+    struct run_count *count = &view->counts[event->component];
+    if (event->life > 1) {
+        count->restarts++;
+        return;
+    }
+    count->up++;
+    view->up++;
+    if (screen_shows(view->screen, event->rank) && !view->is_quiet)
+        (void)log_tail_add(view->tail, view->names[event->component], event->component, event->rank,
+                           true);
+    show_progress(view);
+}
+
+static void has_ended(struct run_view *view, const struct roost_event *event)
+{
+    struct run_count *count = &view->counts[event->component];
+    if (event->end == ROOST_END_LOST)
+        count->lost++;
+    else if (event->end == ROOST_END_KILLED)
+        count->killed++;
+    else if (event->exit_code == 0)
+        count->done++;
+    else
+        count->failed++;
+    log_tail_end(view->tail, event->component, event->rank);
+}
+
+static void say_restart(struct run_view *view, const struct roost_event *event)
+{
+    struct run_count *count = &view->counts[event->component];
+    /* That life is not the last: the summary counts how processes ended. */
+    if (count->failed > 0)
+        count->failed--;
+    else if (count->done > 0)
+        count->done--;
+    run_view_say(view, "%s/%d ended and starts again in %.1f s (life %d)",
+                 view->names[event->component], event->rank, (double)event->delay_ms / 1000,
+                 event->life + 1);
+}
+
+void run_view_event(struct run_view *view, const struct roost_event *event)
+{
+    const char *name = event->component >= 0 ? view->names[event->component] : "";
+    switch (event->kind) {
+    case ROOST_EVENT_STARTED: has_started(view, event); break;
+    case ROOST_EVENT_ENDED: has_ended(view, event); break;
+    case ROOST_EVENT_RESTARTING: say_restart(view, event); break;
+    case ROOST_EVENT_READY:
+        if (view->is_verbose)
+            run_view_say(view, "%s is ready", name);
+        break;
+    case ROOST_EVENT_STOPPING:
+        screen_status(view->screen, NULL);
+        view->is_started = true;
+        if (event->message[0]) /* otherwise the problem itself was told */
+            run_view_say(view, "stopping: %s", event->message);
+        break;
+    case ROOST_EVENT_PROBLEM:
+        if (event->rank >= 0)
+            run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
+        else
+            run_view_say(view, "%s", event->message);
+        break;
+    case ROOST_EVENT_NOTE:
+        if (view->is_verbose)
+            run_view_say(view, "%s", event->message);
+        break;
+    case ROOST_EVENT_FINISHED: screen_status(view->screen, NULL); break;
+    }
+}
+
+/* --- lines --- */
+
+nfds_t run_view_poll(const struct run_view *view, struct pollfd *out, int *out_timeout)
+{
+    nfds_t count = screen_poll(view->screen, out);
+    int later = screen_timeout(view->screen);
+    if (!screen_is_full(view->screen)) {
+        int tail = log_tail_timeout(view->tail);
+        out[count++] = (struct pollfd){log_tail_fd(view->tail), POLLIN, 0};
+        if (tail >= 0 && (later < 0 || tail < later))
+            later = tail;
+    }
+    *out_timeout = later;
+    return count;
+}
+
+void run_view_show(struct run_view *view)
+{
+    if (!screen_is_full(view->screen))
+        (void)log_tail_read(view->tail, screen_put, view->screen);
+    (void)screen_flush(view->screen);
+}
+
+void run_view_finish(struct run_view *view, int stop_fd)
+{
+    bool is_done;
+    do
+        is_done = log_tail_finish(view->tail, screen_put, view->screen);
+    while (screen_drain(view->screen, stop_fd) && !is_done);
+}

@@ -1,0 +1,53 @@
+/* run_view.h - what a person sees of a run: its lines, its progress, its summary. */
+#ifndef CLI_RUN_VIEW_H
+#define CLI_RUN_VIEW_H
+
+#include <poll.h>
+
+#include "cli/command.h"
+#include "cli/screen.h"
+
+/* What became of a component's processes. */
+struct run_count {
+    int32_t up, done, failed, killed, lost, restarts;
+};
+
+struct run_view {
+    struct roost_run *run;
+    struct screen *screen;
+    struct log_tail *tail;
+    struct run_count *counts; /* by component */
+    const char **names;
+    struct rankset ranks;
+    struct arena arena;
+    int run_dir;
+    int32_t world_size;
+    int32_t up; /* lives that have begun, of different processes */
+    bool is_verbose;
+    bool is_quiet;
+    bool is_started; /* all are up: no more progress */
+};
+
+/* Shows `run` as the options of the command ask. 0, or an exit status after saying why not. */
+int run_view_init(struct run_view *view, struct roost_run *run,
+                  const struct invocation *invocation);
+void run_view_release(struct run_view *view);
+
+/* What an event means for the screen. */
+void run_view_event(struct run_view *view, const struct roost_event *event);
+
+/* Descriptors to wait for (at most 3) and the longest wait. */
+nfds_t run_view_poll(const struct run_view *view, struct pollfd *out, int *out_timeout);
+
+/* Shows what has come. */
+void run_view_show(struct run_view *view);
+
+/* Shows everything to the end, unless `stop_fd` becomes readable, then how the run ended. */
+void run_view_finish(struct run_view *view, int stop_fd);
+void run_view_summary(struct run_view *view, int status);
+
+/* A line of roost itself among the others. */
+void run_view_say(struct run_view *view, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
