@@ -105,8 +105,7 @@ struct watching {
     struct roost_run *run;
     struct run_view view;
     int signals;
-    int32_t ended_by; /* the first signal that asked the run to end */
-    int32_t asked;    /* how often */
+    int32_t asked; /* how often it was asked to end */
     bool is_finished;
 };
 
@@ -118,7 +117,6 @@ static void hear_signals(struct watching *watching)
         case DRIVER_NONE: return;
         case DRIVER_END:
             if (watching->asked++ == 0) {
-                watching->ended_by = number;
                 run_view_say(&watching->view, "%s: stopping; once more to kill",
                              signal_word(number).text);
                 (void)roost_run_stop(watching->run, number, NULL);
@@ -165,8 +163,6 @@ static void watch(struct watching *watching)
 static int finish(struct watching *watching)
 {
     int status = roost_run_status(watching->run, NULL);
-    if (watching->ended_by)
-        status = 128 + watching->ended_by;
     run_view_finish(&watching->view, watching->signals);
     run_view_summary(&watching->view, status);
     run_view_finish(&watching->view, watching->signals);
@@ -210,9 +206,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
             status = roost_report_exit(report);
         } else {
             status = roost_code_exit(err.code);
-            output_say("%s", err.message);
-            if (err.hint[0])
-                output_say("  %s", err.hint);
+            output_error(&err);
         }
         roost_run_free(run);
         roost_report_free(report);

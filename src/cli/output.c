@@ -124,3 +124,10 @@ void output_report(const struct invocation *invocation, const struct roost_repor
             : roost_render_report_text(report, &style, output_write, &output_stderr);
     (void)code; /* where errors cannot be shown there is nobody to tell */
 }
+
+void output_error(const struct roost_error *err)
+{
+    output_say("%s", err->message);
+    if (err->hint[0])
+        output_say("  = %s", err->hint);
+}

@@ -21,6 +21,9 @@ int output_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int output_refuse(const struct invocation *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* An error that has no place in a file, and its cure, on standard error. */
+void output_error(const struct roost_error *err);
+
 /* Turns the result of writing data to standard output into an exit status: `status` when all is
  * well, otherwise says what failed. */
 int output_status(enum roost_code code, int status);

@@ -53,8 +53,12 @@ void run_view_summary(struct run_view *view, int status)
         int len = (int)strlen(view->names[i]);
         width = len > width ? len : width;
     }
-    run_view_say(view, "run %s %s", roost_run_id(view->run),
-                 status == 0 ? "is done" : "has failed");
+    if (first.component < 0 && first.signal)
+        run_view_say(view, "run %s was ended by %s", roost_run_id(view->run),
+                     signal_word(first.signal).text);
+    else
+        run_view_say(view, "run %s %s", roost_run_id(view->run),
+                     status == 0 ? "is done" : "has failed");
     for (int32_t i = 0; i < roost_run_component_count(view->run); i++)
         say_component(view, i, width);
     if (first.component >= 0 && first.rank >= 0)

@@ -109,6 +109,17 @@ bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct 
     return true;
 }
 
+bool run_boot_id(char out[RUN_BOOT_MAX])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, out, RUN_BOOT_MAX - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    out[len > 0 ? len : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return out[0] != '\0';
+}
+
 void run_dir_remove(struct run_dir *dir, const char *const *env)
 {
     if (dir->fd < 0)

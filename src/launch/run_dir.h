@@ -7,7 +7,7 @@
 
 #include "base/diag.h"
 
-enum { RUN_ID_LEN = 6, RUN_PATH_MAX = 4096 };
+enum { RUN_ID_LEN = 6, RUN_PATH_MAX = 4096, RUN_BOOT_MAX = 40 };
 
 struct run_dir {
     char id[RUN_ID_LEN + 1];
@@ -23,6 +23,9 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
 
 /* Writes run.json, once. False after saying why. */
 bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
+
+/* This start of the machine, by the kernel's name for it; false when it has none. */
+bool run_boot_id(char out[RUN_BOOT_MAX]);
 
 /* Removes what run_dir_make made: the run did not begin. */
 void run_dir_remove(struct run_dir *dir, const char *const *env);

@@ -220,7 +220,10 @@ static bool describe(struct birth *birth)
     text_printf(&page, ",\"started\":%lld.%09lld,\"driver_pid\":%d,\"guardian_pid\":%d",
                 (long long)(now / 1000000000), (long long)(now % 1000000000), (int)getpid(),
                 run->guardian_pid);
-    text_printf(&page, ",\"supervisor_pid\":%d,\"cgroup\":", run->supervisor_pid);
+    char boot[RUN_BOOT_MAX];
+    (void)run_boot_id(boot);
+    text_printf(&page, ",\"boot_id\":\"%s\",\"supervisor_pid\":%d,\"cgroup\":", boot,
+                run->supervisor_pid);
     text_json(&page, sv_from(run->cgroup));
     text_puts(&page, ",\"components\":[");
     for (int32_t i = 0; i < run->component_count; i++)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -18,6 +19,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
+#include "rpc/control.h"
 
 enum {
     PATIENCE_MS = 700, /* for a supervisor whose driver died to end the run by itself */
@@ -29,7 +31,6 @@ struct guardian {
     pid_t supervisor;
     int supervisor_fd;
     int signals;
-    const char *socket_name;
 };
 
 /* In the child: becomes the supervisor. */
@@ -118,6 +119,9 @@ int roost_guardian_main(int argc, char **argv)
             info.si_code == CLD_EXITED && info.si_status == 0)
             status = 0;
     }
+    char name[CONTROL_NAME_MAX];
+    snprintf(name, sizeof name, "%s.sock", argv[0]);
+    (void)unlinkat(GUARDIAN_RUNTIME_DIR, name, 0); /* a supervisor that was killed left it */
     cgroup_kill(&guardian.cgroup);
     bool is_empty = sweep_descendants(SWEEP_MS);
     is_empty = cgroup_remove(&guardian.cgroup, SWEEP_MS) && is_empty;

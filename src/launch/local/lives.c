@@ -51,10 +51,21 @@ static void tell_all(struct supervisor *supervisor, int32_t number)
     }
 }
 
+/* A run that is ended before its time, and not by a failure, ends as if by this signal. */
+static void end_by(struct supervisor *supervisor, int32_t number)
+{
+    if (supervisor->has_failed || supervisor->phase != PHASE_RUNNING)
+        return;
+    supervisor->has_failed = true;
+    supervisor->failure = outbox_event(ROOST_EVENT_FINISHED, NULL);
+    supervisor->failure.signal = number;
+}
+
 void lives_stop(struct supervisor *supervisor, int32_t number, const char *why)
 {
     if (supervisor->phase != PHASE_RUNNING)
         return;
+    end_by(supervisor, number);
     if (supervisor->setup.grace_ms < 0) {
         lives_kill(supervisor, why);
         return;
@@ -70,6 +81,7 @@ void lives_kill(struct supervisor *supervisor, const char *why)
 {
     if (supervisor->phase == PHASE_KILLING)
         return;
+    end_by(supervisor, SIGKILL);
     supervisor->phase = PHASE_KILLING;
     supervisor->is_start_over = true;
     outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);

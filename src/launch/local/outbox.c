@@ -88,7 +88,8 @@ void outbox_record(struct supervisor *supervisor, const struct roost_event *even
 {
     struct text line = TEXT_INIT;
     if (event->kind == ROOST_EVENT_FINISHED) {
-        text_printf(&line, "{\"end\":true,\"failed\":%s", event->component >= 0 ? "true" : "false");
+        text_printf(&line, "{\"end\":true,\"failed\":%s",
+                    supervisor->has_failed ? "true" : "false");
         put_time(&line, "ended", event->ended_at);
     } else {
         text_printf(&line, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d",

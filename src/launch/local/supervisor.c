@@ -165,6 +165,12 @@ static bool make_workers(struct supervisor *supervisor)
     return true;
 }
 
+static bool watch(struct supervisor *supervisor, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data = {.fd = fd}};
+    return epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
 /* Everything up to the first process; 0, or the exit status. */
 static int prepare(struct supervisor *supervisor)
 {
@@ -185,6 +191,9 @@ static int prepare(struct supervisor *supervisor)
     int status = lease_ports(supervisor);
     if (status)
         return status;
+    if (!control_open(supervisor) || !watch(supervisor, supervisor->control, EPOLLIN))
+        return refuse_with(supervisor, ROOST_ERR_IO, "cannot make the control socket of the run",
+                           strerror(errno));
     if (!expect(supervisor, MSG_START, message))
         return 1;
     supervisor->records =
@@ -241,12 +250,6 @@ static void hear_signals(struct supervisor *supervisor)
     lives_reap(supervisor);
 }
 
-static bool watch(struct supervisor *supervisor, int fd, uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data = {.fd = fd}};
-    return epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
 static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
 {
     struct epoll_event events[8];
@@ -263,6 +266,8 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
             hear_driver(supervisor);
         } else if (events[i].data.fd == supervisor->signals) {
             hear_signals(supervisor);
+        } else if (control_serve(supervisor, events[i].data.fd)) {
+            continue;
         } else if (events[i].data.fd == supervisor->guardian) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->guardian, NULL);
             lives_fail(supervisor, NULL, ROOST_ERR_ENGINE, "the guardian of the run is gone");
@@ -281,6 +286,7 @@ static void serve(struct supervisor *supervisor)
     while (supervisor->left > 0) {
         bool has_more = workers_start_some(supervisor);
         int64_t wait = sooner(lives_tick(supervisor), ready_tick(supervisor));
+        control_tick(supervisor);
         outbox_flush(supervisor);
         if (supervisor->left > 0)
             wait_for_news(supervisor, has_more ? 0 : wait);
@@ -338,6 +344,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
                                     .guardian = guardian,
                                     .cgroup = cgroup,
                                     .records = -1,
+                                    .control = -1,
                                     .arena = ARENA_INIT,
                                     .outbox = TEXT_INIT};
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -347,6 +354,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
         serve(&supervisor);
         finish(&supervisor);
     }
+    control_close(&supervisor);
     roost_leases_free(supervisor.leases);
     spec_release(&supervisor.spec);
     text_release(&supervisor.outbox);

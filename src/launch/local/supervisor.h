@@ -2,7 +2,8 @@
  *
  * One thread, one loop. A worker is a process of the plan; each start of it is a life, and each life
  * has one exit record. The files beside: supervisor.c the loop, workers.c starting, lives.c ending,
- * ready.c waiting for `ready`, outbox.c telling the driver and the record file. */
+ * ready.c waiting for `ready`, outbox.c telling the driver and the record file, control.c
+ * answering other processes of the user. */
 #ifndef LAUNCH_LOCAL_SUPERVISOR_H
 #define LAUNCH_LOCAL_SUPERVISOR_H
 
@@ -46,6 +47,18 @@ struct component_run {
     int log_dir;            /* -1 = not made yet */
 };
 
+/* Somebody at the control socket. */
+struct asker {
+    int fd; /* -1 = nobody */
+    char question[512];
+    size_t heard;
+    struct text answer;
+    size_t told;
+    int64_t until; /* ms: an answer that is not taken by then is not taken at all */
+};
+
+enum { ASKER_COUNT = 16 };
+
 enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
 
 struct supervisor {
@@ -69,7 +82,9 @@ struct supervisor {
 
     int channel, run_dir, runtime_dir, null, records;
     int guardian; /* pidfd */
-    int signals, epoll, control;
+    int signals, epoll;
+    int control; /* -1 = none */
+    struct asker askers[ASKER_COUNT];
     const struct cgroup *cgroup;
     struct rlimit nofile; /* as the driver had it: what workers get */
     struct text outbox;   /* events the driver has not taken yet */
@@ -156,6 +171,16 @@ static inline bool outbox_is_empty(const struct supervisor *supervisor)
 
 /* Appends a life's exit, or the run's end, to the record file. */
 void outbox_record(struct supervisor *supervisor, const struct roost_event *event);
+
+/* --- control.c --- */
+
+/* Opens and closes the run's control socket; false with errno. */
+bool control_open(struct supervisor *supervisor);
+void control_close(struct supervisor *supervisor);
+
+/* Serves a descriptor that is readable or writable; false when it is none of the control's. */
+bool control_serve(struct supervisor *supervisor, int fd);
+void control_tick(struct supervisor *supervisor);
 
 /* --- supervisor.c --- */
 

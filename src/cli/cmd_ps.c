@@ -1,0 +1,124 @@
+/* cmd_ps.c - roost ps: the runs of this user and how they are doing. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "launch/runs.h"
+
+static void put_age(struct text *out, int64_t seconds)
+{
+    static const struct {
+        int64_t size;
+        const char *unit;
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+    seconds = seconds < 0 ? 0 : seconds;
+    for (size_t i = 0; i < 4; i++)
+        if (seconds >= 2 * units[i].size || i == 3) {
+            text_printf(out, "%lld%s", (long long)(seconds / units[i].size), units[i].unit);
+            return;
+        }
+}
+
+static void put_row(struct text *out, const struct run_entry *entry, int64_t now)
+{
+    struct text age = TEXT_INIT;
+    put_age(&age, now - entry->started);
+    const char *text = text_string(&age);
+    text_printf(out, "%-8s %-8s %5s %6lld  %s\n", entry->id, run_state_word(entry->state),
+                text ? text : "", (long long)entry->world_size, entry->config);
+    text_release(&age);
+}
+
+/* What a living run says of itself, or what its directory says. */
+static void put_json(struct text *out, struct run_list *list, const struct run_entry *entry)
+{
+    struct strview answer = {0};
+    int fd = entry->state == RUN_ALIVE ? runs_connect(list, entry) : -1;
+    text_puts(out, "{\"run\":");
+    text_json(out, sv_from(entry->id));
+    text_printf(out, ",\"state\":\"%s\",\"started\":%lld,\"world_size\":%lld,\"config\":",
+                run_state_word(entry->state), (long long)entry->started,
+                (long long)entry->world_size);
+    text_json(out, sv_from(entry->config));
+    text_puts(out, ",\"dir\":");
+    text_json(out, sv_from(entry->path));
+    if (fd >= 0 && runs_ask(list, fd, "status", &answer)) {
+        text_puts(out, ",\"status\":");
+        text_append(out, answer.at, answer.len - 1);
+    }
+    if (fd >= 0)
+        close(fd);
+    text_char(out, '}');
+}
+
+static int show(const struct invocation *invocation, struct run_list *list)
+{
+    bool is_json = option_is_on(invocation, "json"), has_all = option_is_on(invocation, "all");
+    struct text out = TEXT_INIT;
+    int32_t shown = 0;
+    int64_t now = (int64_t)time(NULL);
+    if (is_json)
+        text_puts(&out, "{\"roost\":1,\"runs\":[");
+    for (int32_t i = 0; i < list->count; i++) {
+        if (!has_all && list->entries[i].state != RUN_ALIVE)
+            continue;
+        if (is_json) {
+            text_puts(&out, shown ? "," : "");
+            put_json(&out, list, &list->entries[i]);
+        } else {
+            if (shown == 0)
+                text_puts(&out, "RUN      STATE      AGE  PROCS  CONFIG\n");
+            put_row(&out, &list->entries[i], now);
+        }
+        shown++;
+    }
+    if (is_json)
+        text_puts(&out, "]}\n");
+    const char *text = text_string(&out);
+    bool is_written = text && output_write(&output_stdout, text, out.len);
+    text_release(&out);
+    if (shown == 0 && !is_json)
+        output_say(has_all ? "no runs" : "nothing is running; --all shows runs that have ended");
+    return output_status(is_written ? ROOST_OK : ROOST_ERR_IO, 0);
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    struct run_list list;
+    if (invocation->operand_count)
+        return output_refuse(invocation, "'roost ps' takes no '%s'",
+                             quote(sv_from(invocation->operands[0])).text);
+    int status = EXIT_SYSTEM;
+    if (runs_list(&list, (const char *const *)invocation->env, &diag))
+        status = show(invocation, &list);
+    else
+        output_error(&err);
+    runs_release(&list);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {"all", NULL, "also runs that have ended"},
+    {"json", NULL, "print JSON, with every process of the living ones"},
+    {0},
+};
+
+static const struct option_letter letters[] = {{'a', "all"}, {0}};
+
+const struct command cmd_ps = {
+    .name = "ps",
+    .summary = "list your runs",
+    .usage = "[options]",
+    .details =
+        "Lists the runs of this user that are alive on this machine, newest first. A run that "
+        "crashed\n"
+        "is recognised, whatever it left is ended, and it is shown as such by --all.",
+    .options = options,
+    .run = run,
+    .letters = letters,
+};

@@ -1,0 +1,56 @@
+/* cmd_stop.c - roost stop: ends a run as its own Ctrl-C would, and waits until it has ended. */
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "launch/runs.h"
+
+static int stop(const struct invocation *invocation, struct run_list *list,
+                const struct run_entry *entry)
+{
+    struct strview answer;
+    int fd = runs_connect(list, entry);
+    bool is_asked =
+        fd >= 0 && runs_ask(list, fd, option_is_on(invocation, "now") ? "kill" : "stop", &answer);
+    if (is_asked)
+        (void)runs_await(fd, -1, -1);
+    if (fd >= 0)
+        close(fd);
+    output_say(is_asked ? "run %s has ended" : "run %s had ended already", entry->id);
+    return 0;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    struct run_list list;
+    if (invocation->operand_count > 1)
+        return output_refuse(invocation, "'roost stop' takes one run, not '%s' too",
+                             quote(sv_from(invocation->operands[1])).text);
+    const struct run_entry *entry =
+        runs_list(&list, (const char *const *)invocation->env, &diag)
+            ? runs_find(&list, invocation->operand_count ? invocation->operands[0] : NULL, &diag)
+            : NULL;
+    int status = entry ? stop(invocation, &list, entry) : roost_code_exit(err.code);
+    if (!entry)
+        output_error(&err);
+    runs_release(&list);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {"now", NULL, "kill at once, with no time to end by themselves"},
+    {0},
+};
+
+const struct command cmd_stop = {
+    .name = "stop",
+    .summary = "end a run",
+    .usage = "[options] [RUN]",
+    .details =
+        "Asks every process of the run to end, kills what is left after its grace, and waits "
+        "until all\n"
+        "have ended. RUN is an id or the beginning of one; the newest run without it.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,228 @@
+/* control.c - answers `roost ps` and `roost stop`: a line of JSON comes, a line of JSON goes.
+ *
+ * Whoever asks is this user, and may be slow or silent: a few at a time, each with a short question,
+ * an answer that waits in memory until it is taken, and a time to take it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/json_reader.h"
+#include "launch/local/clock.h"
+#include "launch/local/supervisor.h"
+#include "rpc/control.h"
+
+enum { ASKER_MS = 60000 };
+
+static const char *const worker_words[] = {[WORKER_WAITING] = "waiting",
+                                           [WORKER_RUNNING] = "running",
+                                           [WORKER_RESTING] = "restarting",
+                                           [WORKER_ENDED] = "ended"};
+static const char *const component_words[] = {[COMPONENT_BLOCKED] = "blocked",
+                                              [COMPONENT_STARTING] = "starting",
+                                              [COMPONENT_UP] = "up",
+                                              [COMPONENT_READY] = "ready"};
+static const char *const phase_words[] = {
+    [PHASE_RUNNING] = "running", [PHASE_STOPPING] = "stopping", [PHASE_KILLING] = "stopping"};
+
+bool control_open(struct supervisor *supervisor)
+{
+    char name[CONTROL_NAME_MAX];
+    snprintf(name, sizeof name, "%s.sock", supervisor->setup.run_id);
+    for (int i = 0; i < ASKER_COUNT; i++)
+        supervisor->askers[i] = (struct asker){.fd = -1};
+    supervisor->control = control_listen(supervisor->runtime_dir, name);
+    return supervisor->control >= 0;
+}
+
+static void let_go(struct supervisor *supervisor, struct asker *asker)
+{
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, asker->fd, NULL);
+    close(asker->fd);
+    text_release(&asker->answer);
+    *asker = (struct asker){.fd = -1};
+}
+
+void control_close(struct supervisor *supervisor)
+{
+    char name[CONTROL_NAME_MAX];
+    snprintf(name, sizeof name, "%s.sock", supervisor->setup.run_id);
+    if (supervisor->control < 0)
+        return;
+    (void)unlinkat(supervisor->runtime_dir, name, 0);
+    for (int i = 0; i < ASKER_COUNT; i++)
+        if (supervisor->askers[i].fd >= 0)
+            let_go(supervisor, &supervisor->askers[i]);
+    close(supervisor->control);
+    supervisor->control = -1;
+}
+
+/* --- answers --- */
+
+static void put_component(struct text *out, const struct supervisor *supervisor, int32_t index)
+{
+    const struct spec_component *component = &supervisor->spec.components[index];
+    int32_t counts[WORKER_ENDED + 1] = {0};
+    for (int32_t p = 0; p < component->process_count; p++)
+        counts[supervisor->workers[component->first_process + p].state]++;
+    text_printf(out, "{\"name\":\"%s\",\"world_size\":%d,\"state\":\"%s\"", component->name,
+                component->process_count, component_words[supervisor->components[index].state]);
+    for (int state = 0; state <= WORKER_ENDED; state++)
+        text_printf(out, ",\"%s\":%d", worker_words[state], counts[state]);
+    text_char(out, '}');
+}
+
+static void put_process(struct text *out, const struct supervisor *supervisor,
+                        const struct worker *worker)
+{
+    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"}",
+                worker_component(supervisor, worker)->name, worker->rank, worker->life, worker->pid,
+                worker_words[worker->state]);
+}
+
+static void put_status(struct text *out, const struct supervisor *supervisor)
+{
+    text_printf(out, "{\"roost\":1,\"run\":\"%s\",\"state\":\"%s\",\"components\":[",
+                supervisor->setup.run_id, phase_words[supervisor->phase]);
+    for (int32_t i = 0; i < supervisor->spec.component_count; i++) {
+        text_puts(out, i ? "," : "");
+        put_component(out, supervisor, i);
+    }
+    text_puts(out, "],\"processes\":[");
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
+        text_puts(out, i ? "," : "");
+        put_process(out, supervisor, &supervisor->workers[i]);
+    }
+    text_puts(out, "]}\n");
+}
+
+/* The value of "ask" in the line; empty when it is not such a line. */
+static void read_question(struct strview line, char *out, size_t size)
+{
+    struct diag diag = {0};
+    struct json_reader *reader = json_reader_from_text("question", line, NULL);
+    *out = '\0';
+    if (reader && json_next(reader, &diag).kind == JSON_OBJECT) {
+        struct json_token token;
+        while ((token = json_next(reader, &diag)).kind == JSON_KEY) {
+            bool is_ask = sv_is(token.text, "ask");
+            token = json_next(reader, &diag);
+            if (is_ask && token.kind == JSON_STRING && token.text.len < size) {
+                memcpy(out, token.text.at, token.text.len);
+                out[token.text.len] = '\0';
+            } else if (json_skip(reader, &diag) != ROOST_OK) {
+                break;
+            }
+        }
+    }
+    json_reader_free(reader);
+}
+
+static void answer(struct supervisor *supervisor, struct asker *asker, struct strview line)
+{
+    char question[16];
+    read_question(line, question, sizeof question);
+    if (strcmp(question, "status") == 0) {
+        put_status(&asker->answer, supervisor);
+    } else if (strcmp(question, "stop") == 0 || strcmp(question, "kill") == 0) {
+        if (question[0] == 's')
+            lives_stop(supervisor, SIGTERM, "asked by roost stop");
+        else
+            lives_kill(supervisor, "asked by roost stop --now");
+        text_puts(&asker->answer, "{\"roost\":1,\"ok\":true}\n");
+    } else {
+        text_puts(&asker->answer, "{\"roost\":1,\"ok\":false,\"error\":\"ask is status, stop or "
+                                  "kill\"}\n");
+    }
+}
+
+/* --- askers --- */
+
+/* Hands on what is taken now; false when the asker is gone. */
+static bool tell(struct asker *asker)
+{
+    while (asker->told < asker->answer.len) {
+        ssize_t done =
+            write(asker->fd, asker->answer.bytes + asker->told, asker->answer.len - asker->told);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return errno == EAGAIN;
+        asker->told += (size_t)done;
+    }
+    asker->answer.len = 0;
+    asker->told = 0;
+    return true;
+}
+
+/* Reads what there is and answers whole lines; false when the asker is gone or talks nonsense. */
+static bool hear(struct supervisor *supervisor, struct asker *asker)
+{
+    size_t room = sizeof asker->question - asker->heard;
+    ssize_t got = read(asker->fd, asker->question + asker->heard, room);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (got == 0)
+        return false;
+    asker->heard += (size_t)got;
+    char *end;
+    while ((end = memchr(asker->question, '\n', asker->heard))) {
+        size_t len = (size_t)(end - asker->question);
+        answer(supervisor, asker, (struct strview){asker->question, len});
+        asker->heard -= len + 1;
+        memmove(asker->question, end + 1, asker->heard);
+    }
+    return asker->heard < sizeof asker->question && !asker->answer.has_failed;
+}
+
+static void welcome(struct supervisor *supervisor)
+{
+    for (int fd; (fd = control_accept(supervisor->control)) >= 0;) {
+        struct asker *free_one = NULL;
+        for (int i = 0; i < ASKER_COUNT && !free_one; i++)
+            if (supervisor->askers[i].fd < 0)
+                free_one = &supervisor->askers[i];
+        struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
+        if (!free_one || epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+            close(fd); /* it may come again when others have gone */
+            continue;
+        }
+        *free_one = (struct asker){.fd = fd, .until = clock_ms() + ASKER_MS};
+    }
+}
+
+bool control_serve(struct supervisor *supervisor, int fd)
+{
+    if (fd == supervisor->control) {
+        welcome(supervisor);
+        return true;
+    }
+    for (int i = 0; i < ASKER_COUNT; i++) {
+        struct asker *asker = &supervisor->askers[i];
+        if (asker->fd != fd)
+            continue;
+        if (!hear(supervisor, asker) || !tell(asker)) {
+            let_go(supervisor, asker);
+        } else {
+            struct epoll_event event = {.events = asker->answer.len ? EPOLLOUT : EPOLLIN,
+                                        .data = {.fd = fd}};
+            (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_MOD, fd, &event);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Those who do not take their answers. Who waits for the end of the run has nothing to take. */
+void control_tick(struct supervisor *supervisor)
+{
+    int64_t now = clock_ms();
+    for (int i = 0; i < ASKER_COUNT; i++) {
+        struct asker *asker = &supervisor->askers[i];
+        if (asker->fd >= 0 && asker->answer.len && now > asker->until)
+            let_go(supervisor, asker);
+        else if (asker->fd >= 0 && !asker->answer.len)
+            asker->until = now + ASKER_MS;
+    }
+}

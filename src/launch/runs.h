@@ -1,0 +1,56 @@
+/* runs.h - the runs of this user: which there are, how each is doing, and the way to ask it.
+ *
+ * A run is alive when its control socket answers: no pid, no file, no clock is trusted for that. One
+ * that does not answer and left no record of its end has crashed, supervisor and guardian together;
+ * whatever it may have left is ended and tidied when it is met. */
+#ifndef LAUNCH_RUNS_H
+#define LAUNCH_RUNS_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+enum run_state { RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_CRASHED };
+
+struct run_entry {
+    const char *id;
+    const char *path; /* of its directory */
+    const char *config;
+    enum run_state state;
+    int64_t started; /* seconds since 1970 */
+    int64_t world_size;
+    const char *cgroup, *boot_id; /* "" = none */
+    const char **components;      /* names, in the order of the plan */
+    int32_t component_count;
+};
+
+struct run_list {
+    struct arena arena;
+    struct run_entry *entries; /* newest first */
+    int32_t count;
+    int runtime_dir; /* -1 = there is none, so nothing is alive */
+};
+
+/* Finds all runs, by the directories that `env` names. False after saying why. */
+bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
+void runs_release(struct run_list *list);
+
+/* The run whose id starts with `prefix`, the newest one for NULL. NULL after saying that there is
+ * none, or several. */
+const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
+                                  struct diag *diag);
+
+/* "running", "done", "failed", "crashed" */
+const char *run_state_word(enum run_state state);
+
+/* Connects to a living run; -1 when it has ended meanwhile. */
+int runs_connect(const struct run_list *list, const struct run_entry *entry);
+
+/* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
+ * the arena of the list). False when the run is gone. */
+bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out);
+
+/* Waits until the run at the other end has ended, at most this long (-1 = for ever); false when it
+ * has not. `stop_fd` (-1 = none) ends the wait too. */
+bool runs_await(int fd, int stop_fd, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,85 @@
+/* control.c - names in a directory that is held open: /proc/self/fd/N/name has no length to overflow
+ * and no parent that could be swapped on the way. */
+#include "rpc/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bool fill_address(struct sockaddr_un *out, int dir, const char *name)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(name) > CONTROL_NAME_MAX || strchr(name, '/')) {
+        errno = EINVAL;
+        return false;
+    }
+    snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s", dir, name);
+    return true;
+}
+
+static bool is_same_user(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+static int give_up(int fd)
+{
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int control_listen(int dir, const char *name)
+{
+    struct sockaddr_un address;
+    char early[CONTROL_NAME_MAX + 8];
+    snprintf(early, sizeof early, ".%s", name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (!fill_address(&address, dir, early))
+        return give_up(fd);
+    (void)unlinkat(dir, early, 0);
+    mode_t mask = umask(0177);
+    int bound = bind(fd, (const struct sockaddr *)&address, sizeof address);
+    umask(mask);
+    if (bound != 0 || listen(fd, 64) != 0 || renameat(dir, early, dir, name) != 0)
+        return give_up(fd);
+    return fd;
+}
+
+int control_accept(int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0 && !is_same_user(fd)) {
+        errno = EPERM;
+        return give_up(fd);
+    }
+    return fd;
+}
+
+int control_connect(int dir, const char *name)
+{
+    struct sockaddr_un address;
+    if (!fill_address(&address, dir, name))
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
+        return give_up(fd);
+    if (!is_same_user(fd)) {
+        errno = EPERM;
+        return give_up(fd);
+    }
+    return fd;
+}

@@ -1,0 +1,22 @@
+/* control.h - the socket by which other processes of this user ask about a run.
+ *
+ * It is a file of mode 0600 in a directory of mode 0700 that the caller has checked, and both sides
+ * look at the kernel's word for who the other one is. What it carries is lines of JSON, never
+ * anything that is executed. */
+#ifndef RPC_CONTROL_H
+#define RPC_CONTROL_H
+
+enum { CONTROL_NAME_MAX = 64 };
+
+/* Makes the socket `name` in the checked directory `dir` and listens. It appears under its name only
+ * when it can be connected to; a file that a killed run left there is replaced. -1 with errno. */
+int control_listen(int dir, const char *name);
+
+/* Takes a connection of this user; others are turned away. -1 when there is none for now. */
+int control_accept(int listener);
+
+/* Connects; the answer is non-blocking. -1 with errno: ENOENT and ECONNREFUSED mean that nobody
+ * listens there (any more), EPERM that it is not this user who does. */
+int control_connect(int dir, const char *name);
+
+#endif
