@@ -6,23 +6,29 @@
 
 static void read_setting(struct reader *reader, const char *path, struct setting *out)
 {
+    size_t errors = reader->diag->errors;
     const struct node *node = resolve_path(&reader->resolver, path);
     char what[96];
     snprintf(what, sizeof what, "'%s'", path);
-    if (node && !node_is_null(node) && read_int(reader, node, what, 1, ROOST_RANK_MAX, &out->value))
+    if (node && !node_is_null(node)) {
         out->at = node_place(node);
+        out->is_broken = !read_int(reader, node, what, 1, ROOST_RANK_MAX, &out->value);
+    }
+    out->is_broken = out->is_broken || reader->diag->errors > errors;
 }
 
-static void read_flag(struct reader *reader, const char *path, bool *out, struct place *out_at)
+/* False when something was said about it. */
+static bool read_flag(struct reader *reader, const char *path, bool *out, struct place *out_at)
 {
+    size_t errors = reader->diag->errors;
     const struct node *node = resolve_path(&reader->resolver, path);
     char what[96];
     snprintf(what, sizeof what, "'%s'", path);
     if (!node || node_is_null(node))
-        return;
+        return reader->diag->errors == errors;
     if (out_at)
         *out_at = node_place(node);
-    read_bool(reader, node, what, out);
+    return read_bool(reader, node, what, out);
 }
 
 /* Reads <role>.model.*, what is not there staying as it is in `split`. */
@@ -64,9 +70,10 @@ struct model_settings *model_settings_read(struct reader *reader)
     model->rollout_tensor = model->rollout_pipeline = one;
     read_setting(reader, "rollout.tensor_parallel_size", &model->rollout_tensor);
     read_setting(reader, "rollout.pipeline_parallel_size", &model->rollout_pipeline);
-    read_flag(reader, "algorithm.recompute_logprobs", &model->recomputes_logprobs,
-              &model->recompute_at);
-    read_flag(reader, "cluster.auto_scheduler", &model->is_auto, NULL);
+    if (!read_flag(reader, "algorithm.recompute_logprobs", &model->recomputes_logprobs,
+                   &model->recompute_at))
+        model->recomputes_logprobs = true;
+    model->is_auto_broken = !read_flag(reader, "cluster.auto_scheduler", &model->is_auto, NULL);
     read_flag(reader, "cluster.use_pre_process_policy", &model->preprocesses, NULL);
     return model;
 }

@@ -9,6 +9,7 @@
 struct setting {
     int32_t value;
     struct place at;
+    bool is_broken; /* something was said about it: no reason to say more */
 };
 
 /* How one model is split over accelerators. */
@@ -19,10 +20,11 @@ struct model_split {
 struct model_settings {
     struct model_split actor, critic, inference, critic_inference;
     struct setting rollout_tensor, rollout_pipeline;
-    bool recomputes_logprobs;
+    bool recomputes_logprobs; /* also when it is broken */
     struct place recompute_at;
-    bool is_auto;      /* cluster.auto_scheduler */
-    bool preprocesses; /* cluster.use_pre_process_policy */
+    bool is_auto;        /* cluster.auto_scheduler */
+    bool is_auto_broken; /* something was said about it */
+    bool preprocesses;   /* cluster.use_pre_process_policy */
 };
 
 /* Reads the settings into the config's arena; what is wrong was said. NULL without memory. */

@@ -12,8 +12,11 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
     bool has_text = rank_text_read(&out->arena, rule->text, diag, &out->text);
     bool has_groups = selection_init(&out->selection, &out->arena, cluster, rule->labels,
                                      rule->label_count, diag);
-    if (!has_text || !has_groups)
+    if (!has_groups) {
+        struct rank_bounds none = {.label = "", .unit = "", .total = -1};
+        rank_text_bind(&out->text, &none, diag);
         return false;
+    }
     struct rank_bounds bounds = {
         .label = out->selection.groups[0]->label,
         .unit = out->selection.unit,
@@ -27,7 +30,8 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
                  out->selection.groups[1]->label, out->selection.group_count > 2 ? ",..." : "");
         bounds.label = labels;
     }
-    return rank_text_bind(&out->text, &bounds, diag);
+    out->is_bound = true;
+    return rank_text_bind(&out->text, &bounds, diag) && has_text;
 }
 
 bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,
@@ -35,7 +39,7 @@ bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,
 {
     *out = (struct bound_rule){.rule = rule};
     out->is_good = bind(out, cluster, diag);
-    if (!out->is_good)
+    if (!out->is_bound)
         rule_release(out);
     return out->is_good;
 }
@@ -111,6 +115,33 @@ static bool hold(struct row_context *context, const struct rank_text *text, stru
     return true;
 }
 
+/* One entry as if it were the whole text. */
+static bool check_entry(struct row_context *context, const struct rank_entry *entry)
+{
+    struct rank_entry alone = *entry;
+    struct rank_text text = {.entries = &alone, .count = 1};
+    struct holdings holdings;
+    alone.processes = (struct rank_range){0, (int32_t)range_size(entry->processes) - 1};
+    context->at = entry->at;
+    context->first_process = entry->processes.first;
+    return hold(context, &text, &holdings) && rows_check(context, &holdings);
+}
+
+void component_check(struct row_context *context, const struct bound_rule *rule)
+{
+    context->selection = &rule->selection;
+    for (int32_t i = 0; !rule->selection.is_node && i < rule->text.count; i++) {
+        const struct rank_entry *entry = &rule->text.entries[i];
+        struct arena scratch = ARENA_INIT;
+        context->arena = &scratch;
+        /* A process with one resource is always in one place. */
+        if (!entry->is_bad && entry->has_processes &&
+            range_size(entry->processes) < range_size(entry->resources))
+            check_entry(context, entry);
+        arena_release(&scratch);
+    }
+}
+
 /* Spreading unevenly is ours alone: RLinf refuses such a text. */
 static void warn_uneven(struct row_context *context, const struct rank_text *text)
 {
@@ -132,6 +163,7 @@ bool component_place(struct row_context *context, const struct bound_rule *rule,
     out->strategy = rule->selection.is_node ? ROOST_STRATEGY_NODE : ROOST_STRATEGY_FLEXIBLE;
     context->selection = &rule->selection;
     context->at = rule->rule->text.at;
+    context->text = &rule->text;
     warn_uneven(context, &rule->text);
     return component_set_labels(out, context->arena, &rule->selection, context->diag) &&
            set_ranges(context, &rule->text, out) && hold(context, &rule->text, &holdings) &&

@@ -11,13 +11,18 @@ struct bound_rule {
     struct selection selection;
     struct rank_text text;
     bool is_good;       /* false: something was said, do not place it */
-    struct arena arena; /* of selection and text; empty unless is_good */
+    bool is_bound;      /* the text met the groups, whatever was said about it */
+    struct arena arena; /* of selection and text; empty unless is_bound */
 };
 
 /* Reads the rule's text and binds it to the cluster. */
 bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,
                const struct roost_cluster *cluster, struct diag *diag);
 void rule_release(struct bound_rule *rule);
+
+/* Says which of the entries that are right by themselves could not be placed: for a rule that is
+ * bound but not good. */
+void component_check(struct row_context *context, const struct bound_rule *rule);
 
 /* Places the component as its text says: flexible, or by nodes. */
 bool component_place(struct row_context *context, const struct bound_rule *rule,

@@ -4,6 +4,7 @@
 static bool check_collocated(struct model_parallel *mp)
 {
     static const enum role_id unwanted[] = {INFERENCE, CRITIC_INFERENCE};
+    bool is_good = true;
     for (size_t i = 0; i < 2; i++) {
         if (!has(mp, unwanted[i]))
             continue;
@@ -12,103 +13,81 @@ static bool check_collocated(struct model_parallel *mp)
                    "accelerators",
                    mp->names[unwanted[i]]);
         diag_hint(mp->diag, "remove it, or give actor and rollout accelerators of their own");
-        return false;
+        is_good = false;
     }
-    return true;
+    return is_good;
 }
 
-static bool check_auto(struct model_parallel *mp)
+static bool check_apart(struct model_parallel *mp)
 {
-    const struct role *actor = &mp->roles[ACTOR], *rollout = &mp->roles[ROLLOUT];
-    const struct role *last = has(mp, INFERENCE) ? &mp->roles[INFERENCE] : rollout;
-    int32_t actor_end = actor->physical[actor->count - 1];
-    int32_t rollout_end = rollout->physical[rollout->count - 1];
-    const char *fault = NULL;
-    enum role_id at = ACTOR;
-    if (actor->physical[0] != 0) {
-        fault = "actor must start at accelerator 0";
-    } else if (rollout->physical[0] != actor_end + 1) {
-        fault = "rollout must start right behind actor";
-        at = ROLLOUT;
-    } else if (has(mp, INFERENCE) && mp->roles[INFERENCE].physical[0] != rollout_end + 1) {
-        fault = "inference must start right behind rollout";
-        at = INFERENCE;
-    } else if (last->physical[last->count - 1] != mp->cluster->accelerator_count - 1) {
-        fault = "the last of them must end at the cluster's last accelerator";
-        at = has(mp, INFERENCE) ? INFERENCE : ROLLOUT;
+    uint8_t shared[ROLE_COUNT];
+    if (!roles_overlap(mp, shared))
+        return false;
+    bool is_good = true;
+    for (enum role_id a = 0; a < ROLE_COUNT; a++) {
+        for (enum role_id b = a + 1; b < ROLE_COUNT; b++) {
+            if (!(shared[a] & 1u << b))
+                continue;
+            diag_error(
+                mp->diag, ROOST_ERR_RANK, role_place(mp, b),
+                "'%s' and '%s' share some accelerators: neither collocated (actor and rollout on "
+                "the same) nor disaggregated (all apart)",
+                mp->names[a], mp->names[b]);
+            bool may_be_equal = !mp->is_auto && a == ACTOR && b == ROLLOUT;
+            diag_hint(mp->diag, may_be_equal
+                                    ? "give them equal ranks, or ranks without any in common"
+                                    : "give them ranks without any in common");
+            is_good = false;
+        }
     }
-    if (!fault)
-        return true;
+    return is_good;
+}
+
+static bool refuse_auto(struct model_parallel *mp, enum role_id at, const char *fault)
+{
     diag_error(mp->diag, ROOST_ERR_RANK, role_place(mp, at), "with auto_scheduler %s", fault);
     diag_hint(mp->diag, "the cluster's accelerators are 0-%lld",
               (long long)mp->cluster->accelerator_count - 1);
     return false;
 }
 
-static bool check_inference(struct model_parallel *mp)
+/* Whether `id` starts where `before` ends; a role that was not measured is not judged by. */
+static bool follows(const struct model_parallel *mp, enum role_id before, enum role_id id)
+{
+    const struct role *first = &mp->roles[before], *second = &mp->roles[id];
+    return !is_measured(mp, before) || !is_measured(mp, id) ||
+           second->physical[0] == first->physical[first->count - 1] + 1;
+}
+
+static bool check_auto(struct model_parallel *mp)
 {
     bool is_good = true;
-    const struct model_settings *model = mp->model;
-    if (has(mp, INFERENCE)) {
-        if (model->inference.tensor.value > mp->roles[INFERENCE].count) {
-            diag_error(mp->diag, ROOST_ERR_RANK, role_place(mp, INFERENCE),
-                       "Inference TP size %d is larger than the accelerators of '%s', %d",
-                       (int)model->inference.tensor.value, mp->names[INFERENCE],
-                       (int)mp->roles[INFERENCE].count);
-            diag_hint(mp->diag,
-                      "lower its tensor_model_parallel_size to at most %d, or give it %d "
-                      "accelerators",
-                      (int)mp->roles[INFERENCE].count, (int)model->inference.tensor.value);
-            is_good = false;
-        }
-        if (!model->recomputes_logprobs) {
-            diag_error(mp->diag, ROOST_ERR_SCHEMA,
-                       model->recompute_at.line ? model->recompute_at : role_place(mp, INFERENCE),
-                       "'%s' is placed, so algorithm.recompute_logprobs must be true",
-                       mp->names[INFERENCE]);
-            diag_hint(mp->diag, "set algorithm.recompute_logprobs: true, or take '%s' out",
-                      mp->names[INFERENCE]);
-            is_good = false;
-        }
-    }
-    if (has(mp, CRITIC_INFERENCE) &&
-        model->critic_inference.tensor.value > mp->roles[CRITIC_INFERENCE].count) {
-        diag_error(mp->diag, ROOST_ERR_RANK, role_place(mp, CRITIC_INFERENCE),
-                   "critic inference TP size %d is larger than its accelerators, %d",
-                   (int)model->critic_inference.tensor.value,
-                   (int)mp->roles[CRITIC_INFERENCE].count);
-        diag_hint(mp->diag,
-                  "lower its tensor_model_parallel_size to at most %d, or give it %d accelerators",
-                  (int)mp->roles[CRITIC_INFERENCE].count,
-                  (int)model->critic_inference.tensor.value);
-        is_good = false;
-    }
+    if (is_measured(mp, ACTOR) && mp->roles[ACTOR].physical[0] != 0)
+        is_good = refuse_auto(mp, ACTOR, "actor must start at accelerator 0");
+    if (!follows(mp, ACTOR, ROLLOUT))
+        is_good = refuse_auto(mp, ROLLOUT, "rollout must start right behind actor");
+    if (!follows(mp, ROLLOUT, INFERENCE))
+        is_good = refuse_auto(mp, INFERENCE, "inference must start right behind rollout");
+    enum role_id end = has(mp, INFERENCE) ? INFERENCE : ROLLOUT;
+    const struct role *last = &mp->roles[end];
+    if (is_measured(mp, end) &&
+        last->physical[last->count - 1] != mp->cluster->accelerator_count - 1)
+        is_good =
+            refuse_auto(mp, end, "the last of them must end at the cluster's last accelerator");
     return is_good;
 }
 
-bool model_mode_choose(struct model_parallel *mp)
+void model_mode_choose(struct model_parallel *mp)
 {
-    bool is_auto = mp->model->is_auto && !has(mp, CRITIC);
-    if (!is_auto && role_equals(&mp->roles[ACTOR], &mp->roles[ROLLOUT])) {
+    mp->is_auto = mp->model->is_auto && !has(mp, CRITIC);
+    mp->plan->mode = mp->is_auto ? ROOST_PLAN_AUTO : ROOST_PLAN_DISAGGREGATED;
+    bool has_both = is_measured(mp, ACTOR) && is_measured(mp, ROLLOUT);
+    if (mp->model->is_auto_broken || (!mp->is_auto && !has_both))
+        return; /* who may share with whom depends on what is missing */
+    if (!mp->is_auto && role_equals(&mp->roles[ACTOR], &mp->roles[ROLLOUT])) {
         mp->plan->mode = ROOST_PLAN_COLLOCATED;
-        return check_collocated(mp);
+        mp->is_settled = check_collocated(mp);
+        return;
     }
-    enum role_id a, b;
-    bool has_failed = false;
-    if (roles_overlap(mp, &a, &b, &has_failed)) {
-        if (has_failed)
-            return false;
-        diag_error(
-            mp->diag, ROOST_ERR_RANK, role_place(mp, b),
-            "'%s' and '%s' share some accelerators: neither collocated (actor and rollout on the "
-            "same) nor disaggregated (all apart)",
-            mp->names[a], mp->names[b]);
-        bool may_be_equal = !is_auto && a == ACTOR && b == ROLLOUT;
-        diag_hint(mp->diag, may_be_equal ? "give them equal ranks, or ranks without any in common"
-                                         : "give them ranks without any in common");
-        return false;
-    }
-    mp->plan->mode = is_auto ? ROOST_PLAN_AUTO : ROOST_PLAN_DISAGGREGATED;
-    bool is_good = !is_auto || check_auto(mp);
-    return check_inference(mp) && is_good;
+    mp->is_settled = check_apart(mp) && (!mp->is_auto || check_auto(mp)) && has_both;
 }

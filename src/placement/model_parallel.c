@@ -2,46 +2,6 @@
  * exactly as written; one without gets the packed placement its mode asks for. */
 #include "placement/model_parallel_internal.h"
 
-static bool check_tensor(struct model_parallel *mp, enum role_id id, struct setting tensor)
-{
-    if (tensor.value <= mp->roles[id].count)
-        return true;
-    diag_error(mp->diag, ROOST_ERR_RANK, tensor.at.line ? tensor.at : role_place(mp, id),
-               "the tensor parallel size of '%s' is %d, larger than its accelerators, %d",
-               mp->names[id], (int)tensor.value, (int)mp->roles[id].count);
-    diag_hint(mp->diag, "lower the size to at most %d, or give '%s' %d accelerators",
-              (int)mp->roles[id].count, mp->names[id], (int)tensor.value);
-    return false;
-}
-
-/* Accelerators that one rollout process needs. */
-static int64_t rollout_each(const struct model_parallel *mp)
-{
-    return (int64_t)mp->model->rollout_tensor.value * mp->model->rollout_pipeline.value;
-}
-
-static bool check_rollout_size(struct model_parallel *mp, int64_t count, const char *what)
-{
-    int64_t each = rollout_each(mp);
-    if (count % each == 0)
-        return true;
-    struct place at = mp->model->rollout_tensor.at;
-    diag_error(
-        mp->diag, ROOST_ERR_RANK, at.line ? at : role_place(mp, ROLLOUT),
-        "%s has %lld, not a multiple of the %lld accelerators that one rollout process takes "
-        "(tensor %d x pipeline %d)",
-        what, (long long)count, (long long)each, (int)mp->model->rollout_tensor.value,
-        (int)mp->model->rollout_pipeline.value);
-    int64_t below = count / each * each;
-    if (below)
-        diag_hint(mp->diag, "give it %lld or %lld accelerators, or lower the sizes of rollout",
-                  (long long)below, (long long)below + each);
-    else
-        diag_hint(mp->diag, "give it %lld accelerators, or lower the sizes of rollout",
-                  (long long)each);
-    return false;
-}
-
 static bool place_packed(struct model_parallel *mp, enum role_id id,
                          const struct selection *selection, struct rank_range ranks, int32_t each,
                          int32_t stride)
@@ -72,13 +32,6 @@ static bool place_as_written(struct model_parallel *mp, enum role_id id)
                                   .arena = &mp->plan->arena,
                                   .diag = mp->diag,
                                   .name = component->name};
-    const struct rank_text *text = &mp->roles[id].rule->text;
-    for (int32_t i = 0; id == ROLLOUT && i < text->count; i++) {
-        int64_t units = range_size(text->entries[i].resources);
-        int64_t each = units / range_size(text->entries[i].processes);
-        if (!check_rollout_size(mp, each ? each : 1, "a process of 'rollout'"))
-            return false;
-    }
     return component_place(&context, mp->roles[id].rule, component);
 }
 
@@ -91,56 +44,47 @@ static bool place_plain(struct model_parallel *mp, enum role_id id)
     return place_packed(mp, id, &role->rule->selection, role->ranks, 1, 1);
 }
 
-static bool place_rollout(struct model_parallel *mp, const struct selection *all)
+static void place_actor(struct model_parallel *mp, const struct selection *all)
 {
-    const struct role *role = &mp->roles[ROLLOUT];
-    int32_t actor_tensor = mp->model->actor.tensor.value, tensor = mp->model->rollout_tensor.value;
-    if (role->rule->text.has_processes)
-        return place_as_written(mp, ROLLOUT);
-    if (!check_rollout_size(mp, role->count, "'rollout'"))
-        return false;
-    int32_t each = (int32_t)rollout_each(mp), stride = 1;
-    if (mp->plan->mode == ROOST_PLAN_COLLOCATED && actor_tensor > tensor) {
-        if (actor_tensor % tensor != 0) {
-            diag_error(
-                mp->diag, ROOST_ERR_RANK, mp->model->actor.tensor.at,
-                "the actor's tensor parallel size %d is not a multiple of rollout's %d, so they "
-                "cannot share accelerators",
-                (int)actor_tensor, (int)tensor);
-            diag_hint(mp->diag, "make the actor's %d, or rollout's a divisor of %d",
-                      (int)(actor_tensor / tensor * tensor), (int)actor_tensor);
-            return false;
-        }
-        stride = actor_tensor / tensor;
-    }
-    if (mp->plan->mode == ROOST_PLAN_AUTO && mp->model->preprocesses) {
-        struct rank_range both = {0, role->physical[role->count - 1]};
-        return check_rollout_size(mp, mp->roles[ACTOR].count, "'actor'") &&
-               place_packed(mp, ROLLOUT, all, both, each, 1);
-    }
-    return place_packed(mp, ROLLOUT, &role->rule->selection, role->ranks, each, stride);
+    struct rank_range whole = {0, (int32_t)mp->cluster->accelerator_count - 1};
+    if (!mp->is_auto)
+        place_plain(mp, ACTOR);
+    else if (mp->is_settled)
+        place_packed(mp, ACTOR, all, whole, 1, 1);
 }
 
-static bool place_roles(struct model_parallel *mp, bool *is_placed)
+static void place_rollout(struct model_parallel *mp, const struct selection *all)
+{
+    const struct role *role = &mp->roles[ROLLOUT];
+    if (role->rule->text.has_processes) {
+        place_as_written(mp, ROLLOUT);
+        return;
+    }
+    int32_t each = (int32_t)rollout_each(mp), stride = model_size_stride(mp);
+    if (mp->is_auto && mp->model->preprocesses) {
+        struct rank_range both = {0, role->physical[role->count - 1]};
+        if (mp->is_settled && model_size_check_both(mp))
+            place_packed(mp, ROLLOUT, all, both, each, 1);
+    } else if (stride > 0) {
+        place_packed(mp, ROLLOUT, &role->rule->selection, role->ranks, each, stride);
+    }
+}
+
+static void place_roles(struct model_parallel *mp, bool is_rollout_sized)
 {
     struct selection all;
     if (!selection_init(&all, &mp->scratch, mp->cluster, NULL, 0, mp->diag))
-        return false;
-    for (enum role_id id = 0; id < ROLE_COUNT; id++)
-        if (has(mp, id))
-            is_placed[mp->roles[id].component] = true;
-    bool is_good = check_tensor(mp, ACTOR, mp->model->actor.tensor);
-    is_good = check_tensor(mp, ROLLOUT, mp->model->rollout_tensor) && is_good;
-    if (!is_good)
-        return false;
-    struct rank_range whole = {0, (int32_t)mp->cluster->accelerator_count - 1};
-    is_good = mp->plan->mode == ROOST_PLAN_AUTO ? place_packed(mp, ACTOR, &all, whole, 1, 1)
-                                                : place_plain(mp, ACTOR);
-    is_good = place_rollout(mp, &all) && is_good;
-    for (enum role_id id = REWARD; id < ROLE_COUNT; id++)
-        if (has(mp, id))
-            is_good = place_plain(mp, id) && is_good;
-    return is_good;
+        return;
+    if (is_measured(mp, ACTOR))
+        place_actor(mp, &all);
+    if (is_rollout_sized)
+        place_rollout(mp, &all);
+    for (enum role_id id = REWARD; id < ROLE_COUNT; id++) {
+        bool is_unwanted =
+            mp->plan->mode == ROOST_PLAN_COLLOCATED && (id == INFERENCE || id == CRITIC_INFERENCE);
+        if (is_measured(mp, id) && !is_unwanted)
+            place_plain(mp, id);
+    }
 }
 
 static int32_t data_size(int32_t count, const struct model_split *split)
@@ -196,8 +140,15 @@ void model_parallel_place(struct roost_plan *plan, const struct roost_config *co
         diag_hint(diag, "set reads_model in the options it is read with");
         return;
     }
-    if (roles_find(&mp, rules) && roles_measure(&mp) && model_mode_choose(&mp) &&
-        place_roles(&mp, is_placed))
+    size_t errors = diag->errors;
+    roles_find(&mp, rules);
+    for (enum role_id id = 0; id < ROLE_COUNT; id++)
+        if (has(&mp, id))
+            is_placed[mp.roles[id].component] = true;
+    roles_measure(&mp);
+    model_mode_choose(&mp);
+    place_roles(&mp, model_size_check(&mp));
+    if (diag->errors == errors && mp.is_settled)
         derive_sizes(&mp);
     arena_release(&mp.scratch);
 }

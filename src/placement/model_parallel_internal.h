@@ -1,5 +1,8 @@
-/* model_parallel_internal.h - roles, shared by the three steps of model-parallel placement: roles.c
- * finds and measures them, model_mode.c decides the mode, model_parallel.c places them.
+/* model_parallel_internal.h - roles, shared by the steps of model-parallel placement: roles.c finds and
+ * measures them, model_mode.c decides the mode, model_size.c holds the sizes of the models against
+ * them, model_parallel.c places them.
+ *
+ * Every step looks at each role that is good so far, so that a fault of one hides no fault of another.
  *
  * A role is a component with a fixed meaning. Overlap and equality are judged on physical
  * accelerators (numbered over the whole cluster), so roles in different node groups compare rightly;
@@ -16,7 +19,7 @@ struct role {
     int32_t component; /* -1 = not there */
     const struct bound_rule *rule;
     struct rank_range ranks; /* in its groups */
-    int32_t count;           /* resources */
+    int32_t count;           /* resources; 0 = not measured, something was said about it */
     int32_t *physical;       /* [count], accelerator numbers over the cluster */
 };
 
@@ -29,6 +32,8 @@ struct model_parallel {
     struct arena scratch;
     struct role roles[ROLE_COUNT];
     const char *names[ROLE_COUNT];
+    bool is_auto;    /* the cluster is scheduled automatically: never collocated */
+    bool is_settled; /* plan->mode is the mode, and the roles keep its rules */
 };
 
 static inline bool has(const struct model_parallel *mp, enum role_id id)
@@ -36,26 +41,43 @@ static inline bool has(const struct model_parallel *mp, enum role_id id)
     return mp->roles[id].component >= 0;
 }
 
+static inline bool is_measured(const struct model_parallel *mp, enum role_id id)
+{
+    return mp->roles[id].count > 0;
+}
+
 static inline struct place role_place(const struct model_parallel *mp, enum role_id id)
 {
     return mp->roles[id].rule->rule->text.at;
 }
 
-/* Finds the components with a role and those that are missing. What is wrong was said. */
-bool roles_find(struct model_parallel *mp, const struct bound_rule *rules);
+/* Finds the components with a role; says those that are missing. */
+void roles_find(struct model_parallel *mp, const struct bound_rule *rules);
 
-/* Ranks, sizes and physical accelerators of every role that is there. */
-bool roles_measure(struct model_parallel *mp);
+/* Ranks, sizes and physical accelerators of every role whose rule is good. */
+void roles_measure(struct model_parallel *mp);
 
-/* The first pair of roles, rewards aside, that share an accelerator; false when none do. Without
- * memory *out_failed is set and true returned. */
-bool roles_overlap(struct model_parallel *mp, enum role_id *out_a, enum role_id *out_b,
-                   bool *out_failed);
+/* Which roles, rewards aside, share an accelerator: bit b of out_shared[a] for a < b. False without
+ * memory. */
+bool roles_overlap(struct model_parallel *mp, uint8_t out_shared[ROLE_COUNT]);
 
 /* Whether two roles hold the same accelerators in the same order. */
 bool role_equals(const struct role *a, const struct role *b);
 
-/* Decides plan->mode: the first match of auto, collocated, disaggregated. */
-bool model_mode_choose(struct model_parallel *mp);
+/* Decides is_auto, plan->mode and is_settled: the first match of auto, collocated, disaggregated. */
+void model_mode_choose(struct model_parallel *mp);
+
+/* Accelerators that one rollout process needs. */
+int64_t rollout_each(const struct model_parallel *mp);
+
+/* What does not fit whatever the mode; true when the rollout's sizes do. */
+bool model_size_check(struct model_parallel *mp);
+
+/* How far apart the accelerators of one rollout process are; 0 when that cannot be known, which was
+ * said. */
+int32_t model_size_stride(struct model_parallel *mp);
+
+/* Whether rollout processes can serve on the actor's accelerators too. */
+bool model_size_check_both(struct model_parallel *mp);
 
 #endif

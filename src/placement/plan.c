@@ -73,6 +73,14 @@ static void copy_twin(struct roost_component *to, const struct roost_component *
     to->local_rank_rule = rule;
 }
 
+static bool is_first_of_rule(const struct roost_config *config, int32_t index)
+{
+    for (int32_t c = 0; c < index; c++)
+        if (config->components[c].rule == config->components[index].rule)
+            return false;
+    return true;
+}
+
 static void place_hybrid(struct roost_plan *plan, const struct roost_config *config,
                          const struct roost_cluster *cluster, const struct bound_rule *rules,
                          const bool *is_placed, struct diag *diag)
@@ -80,6 +88,10 @@ static void place_hybrid(struct roost_plan *plan, const struct roost_config *con
     for (int32_t c = 0; c < plan->component_count; c++) {
         const struct bound_rule *rule = &rules[config->components[c].rule];
         struct roost_component *component = &plan->components[c];
+        struct row_context context = {
+            .cluster = cluster, .arena = &plan->arena, .diag = diag, .name = component->name};
+        if (!rule->is_good && rule->is_bound && is_first_of_rule(config, c))
+            component_check(&context, rule);
         if (!rule->is_good || (is_placed && is_placed[c]))
             continue;
         const struct roost_component *twin = find_twin(plan, config, c);
@@ -87,8 +99,6 @@ static void place_hybrid(struct roost_plan *plan, const struct roost_config *con
             copy_twin(component, twin);
             continue;
         }
-        struct row_context context = {
-            .cluster = cluster, .arena = &plan->arena, .diag = diag, .name = component->name};
         component_place(&context, rule, component);
     }
 }
@@ -193,8 +203,10 @@ enum roost_code roost_plan_check_texts(const struct roost_config *config,
             continue;
         bool is_known = check_labels(config, rule, &scratch, &diag);
         struct rank_bounds bounds = offline_bounds(config, rule);
-        if (is_known && rank_text_read(&scratch, rule->text, &diag, &text))
+        if (is_known) {
+            rank_text_read(&scratch, rule->text, &diag, &text);
             rank_text_bind(&text, &bounds, &diag);
+        }
         arena_release(&scratch);
         if (!is_known)
             break;

@@ -5,6 +5,7 @@
 
 #include <roost/plan.h>
 
+#include "placement/rank_text.h"
 #include "topology/cluster.h"
 
 struct roost_plan {
@@ -64,15 +65,20 @@ struct row_context {
     const struct selection *selection;
     struct arena *arena; /* of the plan */
     struct diag *diag;
-    struct place at;  /* of the placement text, or nowhere */
-    const char *name; /* of the component, "" for none */
+    struct place at;              /* of the placement text, or nowhere */
+    const char *name;             /* of the component, "" for none */
+    const struct rank_text *text; /* whose entries the processes come from; NULL = `at` is all */
+    int32_t first_process;        /* what the first of the holdings is called in messages */
 };
 
 /* Fills the columns of `component`, whose labels, ranges, strategy and isolation are set. Takes the
  * holdings' memory. Checks that a process stays on one node, with one kind of hardware and no unit
- * twice. */
+ * twice, and says the first process of every entry that does not. */
 bool rows_fill(struct row_context *context, struct holdings *holdings,
                struct roost_component *component);
+
+/* Those checks alone; the holdings are of no use afterwards. */
+bool rows_check(struct row_context *context, struct holdings *holdings);
 
 /* Labels of the selection as the component shows them; false without memory. */
 bool component_set_labels(struct roost_component *component, struct arena *arena,

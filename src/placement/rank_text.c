@@ -81,7 +81,8 @@ bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
         struct rank_entry *entry = &out->entries[out->count++];
         entry->text = item;
         entry->at = place_part(source.at, text, item);
-        is_good = read_entry(out, entry, diag) && is_good;
+        entry->is_bad = !read_entry(out, entry, diag);
+        is_good = is_good && !entry->is_bad;
     }
     if (out->count == 0) {
         diag_error(diag, ROOST_ERR_RANK, source.at, "the placement must not be empty");
@@ -91,41 +92,80 @@ bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
     return is_good;
 }
 
-static bool check_resources(struct rank_entry *entry, const struct rank_bounds *bounds,
-                            const struct rank_entry *before, struct diag *diag)
+/* What is known behind the entries bound so far. */
+struct binding {
+    const struct rank_text *text;
+    const struct rank_bounds *bounds;
+    struct diag *diag;
+    const struct rank_entry *before;  /* the last whose resources are there */
+    const struct rank_entry *highest; /* the one that reaches highest; ones out of order do not */
+    bool is_counted;                  /* how many processes came before is known */
+    int64_t next;                     /* the process that comes next if all were numbered rightly */
+    int64_t written;                  /* and if the last entry is right as it stands */
+};
+
+static bool check_bounds(struct binding *binding, struct rank_entry *entry)
 {
+    const struct rank_bounds *bounds = binding->bounds;
     if (entry->is_all)
         entry->resources = (struct rank_range){0, bounds->total - 1};
-    if (bounds->total >= 0 && entry->resources.last >= bounds->total) {
-        int unit_len = (int)strlen(bounds->unit);
-        if (bounds->total == 1 && unit_len > 0 && bounds->unit[unit_len - 1] == 's')
-            unit_len--; /* 1 accelerator, 1 node */
-        diag_error(diag, ROOST_ERR_FIT, entry->at,
-                   "ranks '%s' reach %d, out of range: node group '%s' has %d %.*s",
-                   quote(entry->text).text, (int)entry->resources.last, bounds->label,
-                   (int)bounds->total, unit_len, bounds->unit);
-        if (bounds->total > 1)
-            diag_hint(diag, "its ranks are 0-%d", (int)bounds->total - 1);
-        else
-            diag_hint(diag, "its only rank is 0");
-        return false;
-    }
-    if (!before ||
-        (!entry->is_all && !before->is_all && entry->resources.first > before->resources.last))
+    if (bounds->total < 0 || entry->resources.last < bounds->total)
         return true;
-    if (bounds->total < 0 && (entry->is_all || before->is_all) && entry->resources.first > 0)
-        return true; /* "all" before it: known with a cluster */
-    bool is_again = entry->resources.last >= before->resources.first || entry->is_all;
-    if (is_again)
-        diag_error(diag, ROOST_ERR_RANK, entry->at,
-                   "Resource ranks must be unique: '%s' names ranks that '%s' before it has",
-                   quote(entry->text).text, quote(before->text).text);
+    int unit_len = (int)strlen(bounds->unit);
+    if (bounds->total == 1 && unit_len > 0 && bounds->unit[unit_len - 1] == 's')
+        unit_len--; /* 1 accelerator, 1 node */
+    diag_error(binding->diag, ROOST_ERR_FIT, entry->at,
+               "ranks '%s' reach %d, out of range: node group '%s' has %d %.*s",
+               quote(entry->text).text, (int)entry->resources.last, bounds->label,
+               (int)bounds->total, unit_len, bounds->unit);
+    if (bounds->total > 1)
+        diag_hint(binding->diag, "its ranks are 0-%d", (int)bounds->total - 1);
     else
-        diag_error(diag, ROOST_ERR_RANK, entry->at,
-                   "resource ranks must be in ascending order: '%s' comes after '%s'",
-                   quote(entry->text).text, quote(before->text).text);
-    diag_hint(diag, is_again ? "to share a resource, give one entry more processes: 0:0-1"
-                             : "write the lower ranks first");
+        diag_hint(binding->diag, "its only rank is 0");
+    return false;
+}
+
+static bool say_again(struct binding *binding, const struct rank_entry *entry,
+                      const struct rank_entry *first)
+{
+    diag_error(binding->diag, ROOST_ERR_RANK, entry->at,
+               "Resource ranks must be unique: '%s' names ranks that '%s' before it has",
+               quote(entry->text).text, quote(first->text).text);
+    diag_hint(binding->diag, "to share a resource, give one entry more processes: 0:0-1");
+    return false;
+}
+
+static bool is_behind(const struct rank_entry *entry, const struct rank_entry *before,
+                      const struct rank_bounds *bounds)
+{
+    if (!entry->is_all && !before->is_all && entry->resources.first > before->resources.last)
+        return true;
+    /* "all" before it: known with a cluster. */
+    return bounds->total < 0 && before->is_all && entry->resources.first > 0;
+}
+
+/* An entry is held against the one before it, so that one out of order is one fault; behind such a
+ * one also against the highest, whose ranks it could name again. */
+static bool check_order(struct binding *binding, const struct rank_entry *entry)
+{
+    const struct rank_entry *before = binding->before, *highest = binding->highest;
+    binding->before = entry;
+    if (!before || is_behind(entry, before, binding->bounds)) {
+        bool is_again = highest && highest != before &&
+                        entry->resources.first <= highest->resources.last &&
+                        entry->resources.last >= highest->resources.first;
+        if (is_again)
+            return say_again(binding, entry, highest);
+        if (!highest || entry->resources.last > highest->resources.last)
+            binding->highest = entry;
+        return true;
+    }
+    if (entry->is_all || entry->resources.last >= before->resources.first)
+        return say_again(binding, entry, before);
+    diag_error(binding->diag, ROOST_ERR_RANK, entry->at,
+               "resource ranks must be in ascending order: '%s' comes after '%s'",
+               quote(entry->text).text, quote(before->text).text);
+    diag_hint(binding->diag, "write the lower ranks first");
     return false;
 }
 
@@ -144,51 +184,94 @@ static struct range_words range_words(int64_t first, int64_t last)
     return words;
 }
 
-static bool check_processes(struct rank_entry *entry, int64_t next, struct diag *diag)
+static bool say_too_many(struct binding *binding, const struct rank_entry *entry)
 {
-    int64_t size = range_size(entry->resources);
-    if (!entry->has_processes) {
-        if (next + size > PROCESSES_MAX) {
-            diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
-                       quote(entry->text).text, PROCESSES_MAX);
-            diag_hint(diag, "write fewer ranks, or spread them over several components");
-            return false;
-        }
-        entry->processes = (struct rank_range){(int32_t)next, (int32_t)(next + size - 1)};
+    diag_error(binding->diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
+               quote(entry->text).text, PROCESSES_MAX);
+    diag_hint(binding->diag, "write fewer ranks, or spread them over several components");
+    binding->is_counted = false; /* once is enough */
+    return false;
+}
+
+/* Whether the count of processes suits the resources; what is not known suits. */
+static bool is_divided(const struct rank_entry *entry, const struct rank_bounds *bounds)
+{
+    int64_t resources = range_size(entry->resources), processes = range_size(entry->processes);
+    if (!bounds->is_known || resources < 1)
         return true;
+    if (bounds->is_node)
+        return processes >= resources;
+    return processes % resources == 0 || resources % processes == 0;
+}
+
+/* Whether the next entry goes on counting where this one ends. */
+static bool is_counted_on(const struct rank_text *text, const struct rank_entry *entry)
+{
+    const struct rank_entry *next = entry + 1;
+    return next < text->entries + text->count && !next->is_bad && next->has_processes &&
+           next->processes.first == entry->processes.last + 1;
+}
+
+static bool say_misnumbered(struct binding *binding, const struct rank_entry *entry)
+{
+    int64_t next = binding->next, last = next + range_size(entry->processes) - 1;
+    struct strview left = sv_trim(sv_sub(entry->text, 0, sv_find(entry->text, ':', 0)));
+    bool is_before = next > entry->processes.first;
+    /* Who took the comma for part of a list counted for more than this entry. */
+    if (range_size(entry->resources) > 0 && (is_before || !is_divided(entry, binding->bounds)))
+        last = next + range_size(entry->resources) - 1;
+    const char *rest =
+        is_counted_on(binding->text, entry) ? ", and count on from there behind it" : "";
+    diag_error(binding->diag, ROOST_ERR_RANK, entry->at,
+               "Process ranks must be in ascending order and continuous from 0: '%s' starts at %d "
+               "where %" PRId64 " is next",
+               quote(entry->text).text, (int)entry->processes.first, next);
+    if (is_before)
+        diag_hint(binding->diag,
+                  "a comma ends an entry, so those before it have processes %s of their own; "
+                  "write %s:%s%s",
+                  range_words(0, next - 1).text, quote(left).text, range_words(next, last).text,
+                  rest);
+    else
+        diag_hint(binding->diag, "write %s:%s%s", quote(left).text, range_words(next, last).text,
+                  rest);
+    return false;
+}
+
+/* Numbers the processes that are not written, and checks those that are. Entries behind a wrong one
+ * may count on from it or from what would be right: only another slip is another fault. */
+static bool check_processes(struct binding *binding, struct rank_entry *entry)
+{
+    int64_t size = range_size(entry->has_processes ? entry->processes : entry->resources);
+    bool is_good = true;
+    if (!entry->has_processes) {
+        if (!binding->is_counted)
+            return true;
+        if (binding->next + size > PROCESSES_MAX)
+            return say_too_many(binding, entry);
+        entry->processes =
+            (struct rank_range){(int32_t)binding->next, (int32_t)(binding->next + size - 1)};
+        binding->written += size;
+    } else {
+        if (binding->is_counted && entry->processes.first != binding->next &&
+            entry->processes.first != binding->written)
+            is_good = say_misnumbered(binding, entry);
+        else if (entry->processes.last >= PROCESSES_MAX)
+            return say_too_many(binding, entry);
+        binding->written = (int64_t)entry->processes.last + 1;
     }
-    if (entry->processes.first != next) {
-        int64_t last = next + range_size(entry->processes) - 1;
-        struct strview left = sv_trim(sv_sub(entry->text, 0, sv_find(entry->text, ':', 0)));
-        diag_error(
-            diag, ROOST_ERR_RANK, entry->at,
-            "Process ranks must be in ascending order and continuous from 0: '%s' starts at %d "
-            "where %" PRId64 " is next",
-            quote(entry->text).text, (int)entry->processes.first, next);
-        if (next > entry->processes.first)
-            diag_hint(diag,
-                      "a comma ends an entry, so those before it have processes %s of their own; "
-                      "write %s:%s",
-                      range_words(0, next - 1).text, quote(left).text,
-                      range_words(next, next + range_size(entry->resources) - 1).text);
-        else
-            diag_hint(diag, "write %s:%s", quote(left).text, range_words(next, last).text);
-        return false;
-    }
-    if (entry->processes.last >= PROCESSES_MAX) {
-        diag_error(diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
-                   quote(entry->text).text, PROCESSES_MAX);
-        diag_hint(diag, "write fewer ranks, or spread them over several components");
-        return false;
-    }
-    return true;
+    binding->next = binding->is_counted ? binding->next + size : binding->written;
+    binding->is_counted = true;
+    return is_good;
 }
 
 static bool check_counts(const struct rank_entry *entry, const struct rank_bounds *bounds,
                          struct diag *diag)
 {
     int64_t resources = range_size(entry->resources), processes = range_size(entry->processes);
-    if (bounds->is_node && processes < resources) {
+    if (!entry->has_processes || is_divided(entry, bounds))
+        return true;
+    if (bounds->is_node) {
         diag_error(diag, ROOST_ERR_RANK, entry->at,
                    "'%s' spreads %" PRId64 " process%s over %" PRId64
                    " nodes, but a process runs on one node",
@@ -196,8 +279,6 @@ static bool check_counts(const struct rank_entry *entry, const struct rank_bound
         diag_hint(diag, "give it at least one process a node");
         return false;
     }
-    if (bounds->is_node || processes % resources == 0 || resources % processes == 0)
-        return true;
     diag_error(diag, ROOST_ERR_RANK, entry->at,
                "'%s' maps %" PRId64 " resources to %" PRId64
                " processes: one count must be a multiple of the other",
@@ -208,26 +289,34 @@ static bool check_counts(const struct rank_entry *entry, const struct rank_bound
     return false;
 }
 
+static bool bind_entry(struct binding *binding, struct rank_entry *entry)
+{
+    bool is_sized = !entry->is_all || binding->bounds->total >= 0;
+    bool is_there = check_bounds(binding, entry);
+    bool is_good = is_there && check_order(binding, entry);
+    if (!entry->has_processes && !(is_sized && is_there)) {
+        binding->is_counted = false; /* how many processes this makes is not known */
+        return is_good;
+    }
+    if (!check_processes(binding, entry))
+        return false; /* with a cure that makes the count right, too */
+    /* Ranks that are not there will be others, and so will be their count. */
+    return (!is_there || check_counts(entry, binding->bounds, binding->diag)) && is_good;
+}
+
 bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag)
 {
-    int64_t next = 0;
-    bool is_counted = true;
+    struct binding binding = {.text = text, .bounds = bounds, .diag = diag, .is_counted = true};
+    bool is_good = true;
     for (int32_t i = 0; i < text->count; i++) {
         struct rank_entry *entry = &text->entries[i];
-        if (!check_resources(entry, bounds, i ? entry - 1 : NULL, diag))
-            return false;
-        bool is_sized = !entry->is_all || bounds->total >= 0;
-        if (!is_sized && !entry->has_processes)
-            is_counted = false; /* how many processes this makes only a cluster can tell */
-        if (!is_counted)
-            continue;
-        if (!check_processes(entry, next, diag))
-            return false;
-        if (is_sized && bounds->is_known && !check_counts(entry, bounds, diag))
-            return false;
-        next = (int64_t)entry->processes.last + 1;
+        if (entry->is_bad)
+            binding.is_counted = false;
+        else
+            entry->is_bad = !bind_entry(&binding, entry);
+        is_good = is_good && !entry->is_bad;
     }
-    return true;
+    return is_good;
 }
 
 int64_t rank_text_processes(const struct rank_text *text)

@@ -20,6 +20,7 @@ struct rank_entry {
     struct rank_range processes;
     bool is_all;        /* resources are "all": known once bound */
     bool has_processes; /* the process side was written */
+    bool is_bad;        /* something was said about it */
 };
 
 struct rank_text {
@@ -29,7 +30,7 @@ struct rank_text {
     bool has_processes; /* in any entry */
 };
 
-/* Reads the text. Says every malformed entry. */
+/* Reads the text. Says every malformed entry; the others can be bound all the same. */
 bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
                     struct rank_text *out);
 
@@ -43,7 +44,8 @@ struct rank_bounds {
 };
 
 /* Settles "all" and processes that were not written, and checks every rule. With total -1 what
- * depends on the total is left unchecked. Says the first fault. */
+ * depends on the total is left unchecked. Says every fault that stands by itself: what follows from
+ * another is not said. A text without entries is not bound. */
 bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag);
 
 /* Processes in all; the text must have been bound with a known total. */

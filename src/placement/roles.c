@@ -12,12 +12,11 @@ static int32_t find_component(const struct roost_config *config, const char *nam
 }
 
 /* Roles that are there, and those that must be. */
-bool roles_find(struct model_parallel *mp, const struct bound_rule *rules)
+void roles_find(struct model_parallel *mp, const struct bound_rule *rules)
 {
     static const char *const names[] = {"actor",     "rollout", "reward",
                                         "inference", "critic",  "critic_inference"};
     static const char *const needed[] = {"Actor", "Rollout", "Reward"};
-    bool is_good = true;
     for (int id = 0; id < ROLE_COUNT; id++) {
         struct role *role = &mp->roles[id];
         mp->names[id] = names[id];
@@ -28,19 +27,16 @@ bool roles_find(struct model_parallel *mp, const struct bound_rule *rules)
         }
         if (role->component >= 0) {
             role->rule = &rules[mp->config->components[role->component].rule];
-            is_good = is_good && role->rule->is_good;
             continue;
         }
         if (id > REWARD)
             continue;
-        is_good = false;
         struct place at = mp->config->component_count ? mp->config->components[0].at : NOWHERE;
         diag_error(mp->diag, ROOST_ERR_SCHEMA, at,
                    "%s GPUs must be specified: model-parallel placement needs a component '%s'",
                    needed[id], names[id]);
         diag_hint(mp->diag, "place '%s', or plan with --mode hybrid", names[id]);
     }
-    return is_good;
 }
 
 static bool check_units(struct model_parallel *mp, enum role_id id)
@@ -79,20 +75,20 @@ static bool check_contiguous(struct model_parallel *mp, enum role_id id)
     }
     role->ranks = (struct rank_range){text->entries[0].resources.first,
                                       text->entries[text->count - 1].resources.last};
-    role->count = (int32_t)range_size(role->ranks);
     return true;
 }
 
-static bool find_physical(struct model_parallel *mp, enum role_id id)
+static void find_physical(struct model_parallel *mp, enum role_id id)
 {
     struct role *role = &mp->roles[id];
     const struct selection *selection = &role->rule->selection;
     const struct node_group *all = cluster_find_group(mp->cluster, SV("cluster"));
-    role->physical = arena_array(&mp->scratch, int32_t, role->count);
+    role->physical = arena_array(&mp->scratch, int32_t, range_size(role->ranks));
     if (!role->physical) {
         diag_nomem(mp->diag);
-        return false;
+        return;
     }
+    role->count = (int32_t)range_size(role->ranks);
     int32_t member = 0;
     for (int32_t i = 0; i < role->count; i++) {
         int32_t rank = role->ranks.first + i;
@@ -100,43 +96,36 @@ static bool find_physical(struct model_parallel *mp, enum role_id id)
         role->physical[i] = all->first_hw_of_member[selection->node_of_member[member]] + rank -
                             selection->first_hw_of_member[member];
     }
-    return true;
 }
 
-bool roles_measure(struct model_parallel *mp)
+void roles_measure(struct model_parallel *mp)
 {
-    bool is_good = true;
     for (enum role_id id = 0; id < ROLE_COUNT; id++)
-        if (has(mp, id))
-            is_good =
-                check_units(mp, id) && check_contiguous(mp, id) && find_physical(mp, id) && is_good;
-    return is_good;
+        if (has(mp, id) && mp->roles[id].rule->is_good && check_units(mp, id) &&
+            check_contiguous(mp, id))
+            find_physical(mp, id);
 }
 
-bool roles_overlap(struct model_parallel *mp, enum role_id *out_a, enum role_id *out_b,
-                   bool *out_failed)
+bool roles_overlap(struct model_parallel *mp, uint8_t out_shared[ROLE_COUNT])
 {
-    int64_t total = mp->cluster->accelerator_count;
-    uint8_t *owner = arena_zeroed(&mp->scratch, uint8_t, total);
-    *out_failed = !owner;
-    if (!owner) {
+    uint8_t *owners = arena_zeroed(&mp->scratch, uint8_t, mp->cluster->accelerator_count);
+    memset(out_shared, 0, ROLE_COUNT);
+    if (!owners) {
         diag_nomem(mp->diag);
-        return true;
+        return false;
     }
     for (enum role_id id = 0; id < ROLE_COUNT; id++) {
-        if (!has(mp, id) || id == REWARD)
-            continue;
-        for (int32_t i = 0; i < mp->roles[id].count; i++) {
-            uint8_t *mark = &owner[mp->roles[id].physical[i]];
-            if (*mark && *mark != id + 1) {
-                *out_a = (enum role_id)(*mark - 1);
-                *out_b = id;
-                return true;
-            }
-            *mark = (uint8_t)(id + 1);
+        uint8_t met = 0;
+        for (int32_t i = 0; id != REWARD && i < mp->roles[id].count; i++) {
+            uint8_t *mark = &owners[mp->roles[id].physical[i]];
+            met |= *mark;
+            *mark = (uint8_t)(*mark | 1u << id);
         }
+        for (enum role_id a = 0; a < id; a++)
+            if (met & 1u << a)
+                out_shared[a] = (uint8_t)(out_shared[a] | 1u << id);
     }
-    return false;
+    return true;
 }
 
 bool role_equals(const struct role *a, const struct role *b)

@@ -88,18 +88,39 @@ static const char *hardware_of(const struct selection *selection, int32_t member
     return selection->groups[group]->hardware_type;
 }
 
+/* The entry that a process comes from. */
+static const struct rank_entry *find_entry(const struct rank_text *text, int32_t process)
+{
+    int32_t low = 0, high = text->count - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (text->entries[middle].processes.last < process)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &text->entries[low];
+}
+
+static struct place process_place(const struct row_context *context, int32_t process)
+{
+    return context->text ? find_entry(context->text, process)->at : context->at;
+}
+
 static bool refuse_spread(struct row_context *context, int32_t process, int32_t here, int32_t there)
 {
     const struct selection *selection = context->selection;
     int32_t node = selection->node_of_member[here], other = selection->node_of_member[there];
     const char *of = context->name[0] ? " of " : "";
+    struct place at = process_place(context, process);
+    process += context->first_process;
     if (node != other) {
-        diag_error(context->diag, ROOST_ERR_FIT, context->at,
+        diag_error(context->diag, ROOST_ERR_FIT, at,
                    "process %d%s%s would hold %s on nodes %d and %d; all must be on the same node",
                    (int)process, of, context->name, selection->unit, (int)node, (int)other);
         diag_hint(context->diag, "choose ranks so that no process crosses a node's end");
     } else {
-        diag_error(context->diag, ROOST_ERR_HARDWARE, context->at,
+        diag_error(context->diag, ROOST_ERR_HARDWARE, at,
                    "process %d%s%s would hold %s and %s; all must be of the same hardware type",
                    (int)process, of, context->name, hardware_of(selection, here),
                    hardware_of(selection, there));
@@ -140,16 +161,25 @@ static int32_t localize(struct row_context *context, struct holdings *holdings, 
             if (holdings->ranks[i] != holdings->ranks[k])
                 continue;
             diag_error(
-                context->diag, ROOST_ERR_RANK, context->at,
+                context->diag, ROOST_ERR_RANK, process_place(context, process),
                 "process %d would hold unit %d of node %d twice, through two node groups; they "
                 "must be unique",
-                (int)process, (int)holdings->ranks[i], (int)selection->node_of_member[member]);
+                (int)(process + context->first_process), (int)holdings->ranks[i],
+                (int)selection->node_of_member[member]);
             diag_hint(context->diag, "name each rank through one of the groups only, or give them "
                                      "to two processes");
             return -1;
         }
     }
     return member;
+}
+
+bool rows_check(struct row_context *context, struct holdings *holdings)
+{
+    int32_t member = 0;
+    for (int32_t p = 0; member >= 0 && p < holdings->process_count; p++)
+        member = localize(context, holdings, p, member);
+    return member >= 0;
 }
 
 /* Nodes met so far: their place in the placement and the processes on them. */
@@ -164,13 +194,21 @@ static bool place_processes(struct row_context *context, struct holdings *holdin
 {
     const struct selection *selection = context->selection;
     int32_t member = 0;
+    bool is_good = true;
     for (int32_t p = 0; p < holdings->process_count; p++) {
         if (selection->is_node)
             member = holdings->ranks[p];
         else
             member = localize(context, holdings, p, member);
-        if (member < 0)
-            return false;
+        if (member < 0) {
+            /* The next entry can be wrong by itself; the rest of this one has the same fault. */
+            if (!context->text)
+                return false;
+            p = find_entry(context->text, p)->processes.last;
+            member = 0;
+            is_good = false;
+            continue;
+        }
         int32_t node_rank = selection->node_of_member[member];
         const struct cluster_node *node = &context->cluster->nodes[node_rank];
         if (counts->ordinal[node_rank] < 0)
@@ -188,9 +226,9 @@ static bool place_processes(struct row_context *context, struct holdings *holdin
         if (columns->visible)
             columns->visible[p] = is_own && is_isolated ? -1 : node->accelerator_count;
     }
-    for (int32_t p = 0; p < holdings->process_count; p++)
+    for (int32_t p = 0; is_good && p < holdings->process_count; p++)
         columns->size[p] = counts->processes[columns->node[p]];
-    return true;
+    return is_good;
 }
 
 bool rows_fill(struct row_context *context, struct holdings *holdings,

@@ -67,12 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_good = rank_text_read(&arena, (struct word){source.text, source_place(&source, 0, 1)},
                                   &diag, &text);
     CHECK(is_good == (diag.errors == 0));
-    if (is_good) {
-        is_good = rank_text_bind(&text, &bounds, &diag);
-        CHECK(is_good == (diag.errors == 0));
-        if (is_good && bounds.total >= 0)
-            check_entries(&text, &bounds);
-    }
+    is_good = rank_text_bind(&text, &bounds, &diag) && is_good;
+    CHECK(is_good == (diag.errors == 0));
+    if (is_good && bounds.total >= 0)
+        check_entries(&text, &bounds);
     check_report(report, "text", source.text);
     arena_release(&arena);
     roost_report_free(report);

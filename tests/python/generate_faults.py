@@ -50,6 +50,22 @@ def disordered_text(dice: Dice, config: dict[str, Any], layout: Layout) -> None:
     add_component(config, dice.pick(DISORDERED + (DISORDERED_PAIR if has_pair else [])))
 
 
+def several_slips(dice: Dice, config: dict[str, Any], layout: Layout) -> None:
+    """Entries drawn without regard to each other: every one may be wrong by itself."""
+    total = len(layout.resources(["cluster"]))
+    texts = []
+    for _ in range(dice.number(2, 4)):
+        first = dice.number(0, total)
+        last = dice.pick([first, first, first + dice.number(1, 3)])
+        text = f"{first}-{last}"
+        if dice.chance(60):
+            process = dice.number(0, 4)
+            text += f":{process}-{process + dice.pick([0, 0, last - first, 1, 2])}"
+        texts.append(dice.pick(MALFORMED) if dice.chance(10) else text)
+    label = {"node_group": dice.pick(["node", "nowhere"])} if dice.chance(20) else {}
+    add_component(config, {"placement": ",".join(texts), **label})
+
+
 def number_too_large(dice: Dice, config: dict[str, Any], layout: Layout) -> None:
     add_component(config, dice.pick(TOO_LARGE))
 
@@ -208,6 +224,8 @@ Fault = Callable[[Dice, dict[str, Any], Layout], None]
 OF_COMPONENTS: list[Fault] = [
     malformed_text,
     disordered_text,
+    several_slips,
+    several_slips,
     number_too_large,
     number_too_large,
     rank_beyond,

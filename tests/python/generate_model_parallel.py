@@ -100,6 +100,9 @@ def draw_config(dice: Dice) -> tuple[dict[str, Any], Machines]:
         draw_separate(scene, is_auto=mode == "auto")
     if dice.chance(40):
         break_scene(scene)
+        # One fault must not hide another.
+        if {"actor", "rollout", "reward"} <= scene.slices.keys() and dice.chance(35):
+            break_scene(scene)
     return scene.write(), scene.machines
 
 

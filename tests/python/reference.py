@@ -2,9 +2,9 @@
 
 It is slow and plain on purpose: everything is a list, nothing is computed ahead. plan() takes a
 config as the YAML's own dicts and lists, and nodes as a snapshot's; it answers with the plan, or
-with the code words of what is wrong. A component that is wrong in two ways is refused for the
-first in this order: keys, text, label, groups without hardware or sharing a node, order of
-entries, bounds, divisibility, one node, distinct units, one hardware type.
+with the code words of all that is wrong and does not follow from something else that is. An entry
+of a placement is wrong for the first of: text, bounds, order, divisibility, one node, distinct
+units, one hardware type; its processes' numbers are judged beside its bounds and order.
 """
 
 from dataclasses import dataclass, field
@@ -14,12 +14,13 @@ import reference_model_parallel
 from reference_cluster import (
     NAME,
     Cluster,
+    Resource,
     check_keys,
     order_nodes,
     read_groups,
 )
-from reference_place import Request, place_hybrid
-from reference_ranks import MAX_RANK, Refused, check_text, number_entries, parse_placement
+from reference_place import Request, check_deals, check_shares, place_hybrid
+from reference_ranks import MAX_RANK, Refused, number_entries, parse_placement
 
 EXIT = {"schema": 3, "reference": 3, "rank": 3, "name": 3, "limit": 3, "fit": 4, "hardware": 4}
 REQUIRED_KEYS = {"num_nodes", "component_placement"}
@@ -75,7 +76,7 @@ def plan(
                 codes.add("name")
             names.append(name)
             try:
-                request = read_component(name, value, known, cluster)
+                request = read_component(name, value, known, cluster, codes)
                 if request is not None:
                     requests.append(request)
             except Refused as refusal:
@@ -91,16 +92,15 @@ def plan(
         if request.name == name
     }
     others = [request for request in requests if request not in of_role.values()]
-    word = ""
-    placed: list[dict[str, Any]] = []
     if not {"actor", "rollout", "reward"} <= members.keys():
         codes.add("schema")
-    elif cluster is not None and of_role.keys() == members.keys():
-        # Roles are judged against each other, so only when each of them stands by itself.
-        try:
-            word, placed = reference_model_parallel.place(config, of_role, cluster, isolate)
-        except Refused as refusal:
-            codes.add(refusal.code)
+    sizes = reference_model_parallel.Sizes(config, codes)
+    word = ""
+    placed: list[dict[str, Any]] = []
+    if cluster is not None:
+        word, placed = reference_model_parallel.place(
+            config, sizes, set(members), of_role, cluster, isolate, codes
+        )
     result = answer(word, placed, others, isolate, codes)
     # Output follows the config's order, whichever rule placed a component.
     result.components.sort(key=lambda component: names.index(component["name"]))
@@ -131,9 +131,9 @@ def build_cluster(
 
 
 def read_component(
-    name: str, value: Any, known: set[str], cluster: Cluster | None
+    name: str, value: Any, known: set[str], cluster: Cluster | None, codes: set[str]
 ) -> Request | None:
-    """None when the text is right but its groups or the cluster are not there to judge by."""
+    """None when something is wrong, or its groups or the cluster are not there to judge by."""
     labels = ["cluster"]
     if isinstance(value, dict):
         check_keys(value, {"placement"}, {"placement", "node_group"})
@@ -141,16 +141,33 @@ def read_component(
         items = group if isinstance(group, list) else str(group).split(",")
         labels = [str(item).strip(" \t") for item in items]
         value = value["placement"]
-    entries = parse_placement(value)
-    check_text(value)
+    entries = parse_placement(value, codes)
+    resources = find_resources(labels, known, cluster, codes)
+    shares = number_entries(entries, None if resources is None else len(resources), codes)
+    if resources is None:
+        return None
+    is_good = check_deals(shares, resources, codes)
+    right = [share for share in shares if share is not None]
+    if not is_good or len(right) < len(shares) or not right:
+        check_shares(shares, resources, codes)
+        return None
+    is_explicit = any(entry is not None and entry.processes is not None for entry in entries)
+    return Request(name, labels, right, resources, is_explicit)
+
+
+def find_resources(
+    labels: list[str], known: set[str], cluster: Cluster | None, codes: set[str]
+) -> list[Resource] | None:
     if not set(labels) <= known:
-        raise Refused("reference")
+        codes.add("reference")
+        return None
     if cluster is None or not set(labels) <= cluster.groups.keys():
         return None
-    resources = cluster.resources(labels)
-    shares = number_entries(entries, len(resources))
-    is_explicit = any(entry.processes is not None for entry in entries)
-    return Request(name, labels, shares, resources, is_explicit)
+    try:
+        return cluster.resources(labels)
+    except Refused as refusal:
+        codes.add(refusal.code)
+        return None
 
 
 def answer(
@@ -164,10 +181,9 @@ def answer(
     codes = set(codes)
     components = list(placed)
     for request in requests:
-        try:
-            components.append(place_hybrid(request, isolate))
-        except Refused as refusal:
-            codes.add(refusal.code)
+        component = place_hybrid(request, isolate, codes)
+        if component is not None:
+            components.append(component)
     if codes:
         return Answer(codes=frozenset(codes))
     return Answer(mode, components)

@@ -2,6 +2,9 @@
 
 Written from spec/rlinf.md 5.3 with W20-W25 as its section 10 says: node groups and process ranks
 count, and whether two roles share accelerators is asked of the machines, not of their numbers.
+
+Every fault that stands by itself is said: a role or a size that is wrong is left out, and what can be
+judged without it is judged. Without actor or rollout nobody knows whether the two are collocated.
 """
 
 from itertools import combinations
@@ -31,15 +34,30 @@ def look_up(config: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def read_size(config: dict[str, Any], *path: str, default: int = 1) -> int:
-    value = look_up(config, *path)
-    if value is None:
-        return default
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise Refused("schema")
-    return value
+class Sizes:
+    """How the models are split; None for a size that is wrong."""
+
+    def __init__(self, config: dict[str, Any], codes: set[str]) -> None:
+        self.config, self.codes = config, codes
+        self.actor = self.read("actor", "model", TENSOR)
+        self.rollout = self.read("rollout", "tensor_parallel_size")
+        pipeline = self.read("rollout", "pipeline_parallel_size")
+        self.engine = self.rollout * pipeline if self.rollout and pipeline else None
+        fallback = self.read("actor_inference", "model", TENSOR, default=self.actor)
+        self.inference = self.read("inference", "model", TENSOR, default=fallback)
+        fallback = self.read("critic", "model", TENSOR)
+        self.critic_inference = self.read("critic_inference", "model", TENSOR, default=fallback)
+
+    def read(self, *path: str, default: int | None = 1) -> int | None:
+        value = look_up(self.config, *path)
+        if value is None:
+            return default
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self.codes.add("schema")
+            return None
+        return value
 
 
 def require(fact: bool, code: str = "rank") -> None:
@@ -47,56 +65,124 @@ def require(fact: bool, code: str = "rank") -> None:
         raise Refused(code)
 
 
-def place(
-    config: dict[str, Any], roles: dict[str, Request], cluster: Cluster, isolate: bool
-) -> tuple[str, list[dict[str, Any]]]:
-    """The mode word and the components of the roles, or Refused."""
-    for request in roles.values():
-        require(all(unit.kind == ACCELERATOR for unit in request.resources), "hardware")
+def measure(roles: dict[str, Request], codes: set[str]) -> dict[str, Request]:
+    """The roles that hold accelerators side by side."""
+    good = {}
+    for role, request in roles.items():
         ranks = request.hardware_ranks
-        require(ranks == list(range(ranks[0], ranks[-1] + 1)))
+        if any(unit.kind != ACCELERATOR for unit in request.resources):
+            codes.add("hardware")
+        elif ranks != list(range(ranks[0], ranks[-1] + 1)):
+            codes.add("rank")
+        else:
+            good[role] = request
+    return good
 
+
+def place(
+    config: dict[str, Any],
+    sizes: Sizes,
+    members: set[str],
+    roles: dict[str, Request],
+    cluster: Cluster,
+    isolate: bool,
+    codes: set[str],
+) -> tuple[str, list[dict[str, Any]]]:
+    """The mode word and the components of the roles; what is wrong is in codes.
+
+    `members` are all roles that the config names, `roles` those that stand by themselves.
+    """
+    roles = measure(roles, codes)
     everything = cluster.resources(["cluster"])
     physical = {
         role: [cluster_wide(request.resources[rank], everything) for rank in request.hardware_ranks]
         for role, request in roles.items()
     }
-    mode = choose_mode(config, physical, len(everything))
-
-    actor_tp = read_size(config, "actor", "model", TENSOR)
-    rollout_tp = read_size(config, "rollout", "tensor_parallel_size")
-    engine = rollout_tp * read_size(config, "rollout", "pipeline_parallel_size")
-    if mode != "collocated":
-        check_inference(config, physical, actor_tp)
-    require(actor_tp <= len(physical["actor"]))
-    require(rollout_tp <= len(physical["rollout"]))
-    require(len(physical["rollout"]) % engine == 0)
+    faults: set[str] = set()
+    mode = choose_mode(config, members, physical, len(everything), faults)
+    is_settled = mode != "unknown" and not faults and {"actor", "rollout"} <= physical.keys()
+    codes |= faults
+    check_sizes(config, sizes, mode, members, physical, codes)
 
     components = []
     for role, request in roles.items():
-        first, last = request.hardware_ranks[0], request.hardware_ranks[-1]
-        units, labels, count, stride = request.resources, request.labels, 1, 1
-        if role == "actor" and mode == "auto":
-            units, labels, first, last = everything, ["cluster"], 0, len(everything) - 1
-        elif request.has_explicit_processes:
-            if role == "rollout":
-                check_engines(request, engine)
-            components.append(place_hybrid(request, isolate))
-            continue
-        elif role == "rollout":
-            count = engine
-            if mode == "collocated" and actor_tp > rollout_tp:
-                require(actor_tp % rollout_tp == 0)
-                stride = actor_tp // rollout_tp
-            if mode == "auto" and look_up(config, "cluster", "use_pre_process_policy") is True:
-                # The rollout first serves on the actor's accelerators too.
-                require(len(physical["actor"]) % engine == 0)
-                units, labels = everything, ["cluster"]
-                first, last = 0, physical["rollout"][-1]
-        held = pack(units, first, last, count, stride)
-        ranks = list(range(first, last + 1))
-        components.append(describe(request.name, "packed", labels, ranks, held, isolate))
+        try:
+            component = None
+            if role == "actor" and mode == "auto":
+                ranks = list(range(len(everything)))
+                held = [[unit] for unit in everything]
+                component = describe("actor", "packed", ["cluster"], ranks, held, isolate)
+            elif role == "rollout":
+                component = place_rollout(
+                    config, sizes, mode, is_settled, request, physical, everything, isolate, codes
+                )
+            elif mode == "collocated" and role in ("inference", "critic_inference"):
+                pass  # it was refused
+            elif request.has_explicit_processes:
+                component = place_hybrid(request, isolate, codes)
+            else:
+                component = place_packed(request, 1, 1, isolate)
+            if component is not None:
+                components.append(component)
+        except Refused as refusal:
+            codes.add(refusal.code)
     return mode, components
+
+
+def place_packed(request: Request, count: int, stride: int, isolate: bool) -> dict[str, Any]:
+    ranks = request.hardware_ranks
+    held = pack(request.resources, ranks[0], ranks[-1], count, stride)
+    return describe(request.name, "packed", request.labels, ranks, held, isolate)
+
+
+def place_rollout(
+    config: dict[str, Any],
+    sizes: Sizes,
+    mode: str,
+    is_settled: bool,
+    request: Request,
+    physical: dict[str, list[int]],
+    everything: list[Resource],
+    isolate: bool,
+    codes: set[str],
+) -> dict[str, Any] | None:
+    """None when a size is wrong, or depends on what is."""
+    count = len(physical["rollout"])
+    if sizes.engine is None or sizes.rollout is None:
+        if sizes.rollout is not None:
+            require(sizes.rollout <= count)
+        return None
+    require(sizes.rollout <= count)
+    if request.has_explicit_processes:
+        check_engines(request, sizes.engine)
+        return place_hybrid(request, isolate, codes)
+    require(count % sizes.engine == 0)
+    if mode == "auto" and look_up(config, "cluster", "use_pre_process_policy") is True:
+        if not is_settled:
+            return None
+        # The rollout first serves on the actor's accelerators too.
+        require(len(physical["actor"]) % sizes.engine == 0)
+        last = physical["rollout"][-1]
+        held = pack(everything, 0, last, sizes.engine, 1)
+        ranks = list(range(last + 1))
+        return describe("rollout", "packed", ["cluster"], ranks, held, isolate)
+    stride: int | None = 1
+    if mode == "collocated" or (not is_settled and mode != "auto"):
+        stride = find_stride(sizes, mode)
+    return None if stride is None else place_packed(request, sizes.engine, stride, isolate)
+
+
+def find_stride(sizes: Sizes, mode: str) -> int | None:
+    """None when it depends on a wrong size, or on a mode that is not known."""
+    assert sizes.rollout is not None
+    if sizes.actor is None:
+        return None
+    if sizes.actor <= sizes.rollout:
+        return 1
+    if mode != "collocated":
+        return None
+    require(sizes.actor % sizes.rollout == 0)
+    return sizes.actor // sizes.rollout
 
 
 def cluster_wide(unit: Resource, everything: list[Resource]) -> int:
@@ -104,35 +190,62 @@ def cluster_wide(unit: Resource, everything: list[Resource]) -> int:
     return places.index((unit.node.rank, unit.local))
 
 
-def choose_mode(config: dict[str, Any], physical: dict[str, list[int]], total: int) -> str:
+def choose_mode(
+    config: dict[str, Any],
+    members: set[str],
+    physical: dict[str, list[int]],
+    total: int,
+    codes: set[str],
+) -> str:
+    """The mode, or unknown where it depends on a role that is wrong."""
     exclusive = [physical[role] for role in EXCLUSIVE if role in physical]
     is_disjoint = all(not set(one) & set(other) for one, other in combinations(exclusive, 2))
-    if look_up(config, "cluster", "auto_scheduler") is True and "critic" not in physical:
-        require(is_disjoint)
-        next_rank = 0
-        for role in ("actor", "rollout", "inference"):
-            if role in physical:
-                require(physical[role][0] == next_rank)
-                next_rank = physical[role][-1] + 1
-        require(next_rank == total)
+    if look_up(config, "cluster", "auto_scheduler") is True and "critic" not in members:
+        if not is_disjoint or not is_in_line(members, physical, total):
+            codes.add("rank")
         return "auto"
+    if not {"actor", "rollout"} <= physical.keys():
+        return "unknown"
     if physical["actor"] == physical["rollout"]:
-        require("inference" not in physical and "critic_inference" not in physical)
+        if members & {"inference", "critic_inference"}:
+            codes.add("rank")
         return "collocated"
-    require(is_disjoint)
+    if not is_disjoint:
+        codes.add("rank")
     return "disaggregated"
 
 
-def check_inference(config: dict[str, Any], physical: dict[str, list[int]], actor_tp: int) -> None:
-    if "inference" in physical:
-        fallback = read_size(config, "actor_inference", "model", TENSOR, default=actor_tp)
-        size = read_size(config, "inference", "model", TENSOR, default=fallback)
-        require(size <= len(physical["inference"]))
-        require(look_up(config, "algorithm", "recompute_logprobs") is True, "schema")
-    if "critic_inference" in physical:
-        fallback = read_size(config, "critic", "model", TENSOR)
-        size = read_size(config, "critic_inference", "model", TENSOR, default=fallback)
-        require(size <= len(physical["critic_inference"]))
+def is_in_line(members: set[str], physical: dict[str, list[int]], total: int) -> bool:
+    """actor, rollout and inference follow each other over the whole cluster, as far as known."""
+    last_end: int | None = -1
+    for role in ("actor", "rollout", "inference"):
+        if role not in physical:
+            last_end = None if role in members or role != "inference" else last_end
+            continue
+        if last_end is not None and physical[role][0] != last_end + 1:
+            return False
+        last_end = physical[role][-1]
+    return last_end is None or last_end == total - 1
+
+
+def check_sizes(
+    config: dict[str, Any],
+    sizes: Sizes,
+    mode: str,
+    members: set[str],
+    physical: dict[str, list[int]],
+    codes: set[str],
+) -> None:
+    """All but the rollout's, which are judged where it is placed."""
+    limits = {"actor": sizes.actor}
+    if mode != "collocated":
+        limits |= {"inference": sizes.inference, "critic_inference": sizes.critic_inference}
+        recomputes = look_up(config, "algorithm", "recompute_logprobs") is True
+        if "inference" in members and not recomputes:
+            codes.add("schema")
+    for role, size in limits.items():
+        if size is not None and role in physical and size > len(physical[role]):
+            codes.add("rank")
 
 
 def check_engines(rollout: Request, engine: int) -> None:

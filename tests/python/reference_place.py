@@ -25,14 +25,45 @@ class Request:
         return [rank for share in self.shares for rank in share.resources]
 
 
-def place_hybrid(request: Request, isolate: bool) -> dict[str, Any]:
-    is_node = request.resources[0].kind is None
-    held: list[list[Resource]] = []
-    for share in request.shares:
-        resources = [request.resources[rank] for rank in share.resources]
-        deal = deal_nodes if is_node else deal_units
-        held += deal(resources, len(share.processes))
-    strategy = "node" if is_node else "flexible"
+def deal(share: Share, resources: list[Resource]) -> list[list[Resource]]:
+    """What each process of the share holds."""
+    units = [resources[rank] for rank in share.resources]
+    deal_out = deal_nodes if units[0].kind is None else deal_units
+    return deal_out(units, len(share.processes))
+
+
+def check_deals(shares: list[Share | None], resources: list[Resource], codes: set[str]) -> bool:
+    """Whether the counts of every share divide."""
+    is_good = True
+    for i, share in enumerate(shares):
+        try:
+            if share is not None:
+                deal(share, resources)
+        except Refused as refusal:
+            codes.add(refusal.code)
+            shares[i] = None
+            is_good = False
+    return is_good
+
+
+def check_shares(shares: list[Share | None], resources: list[Resource], codes: set[str]) -> None:
+    """The first fault of every share: its other processes mostly have the same."""
+    for share in shares:
+        try:
+            if share is not None:
+                check_processes(deal(share, resources))
+        except Refused as refusal:
+            codes.add(refusal.code)
+
+
+def place_hybrid(request: Request, isolate: bool, codes: set[str]) -> dict[str, Any] | None:
+    faults: set[str] = set()
+    check_shares(list(request.shares), request.resources, faults)
+    codes |= faults
+    if faults:
+        return None
+    held = [units for share in request.shares for units in deal(share, request.resources)]
+    strategy = "node" if request.resources[0].kind is None else "flexible"
     return describe(request.name, strategy, request.labels, request.hardware_ranks, held, isolate)
 
 
@@ -64,6 +95,11 @@ def check_process(units: list[Resource]) -> None:
         raise Refused("hardware")
 
 
+def check_processes(held: list[list[Resource]]) -> None:
+    for units in held:
+        check_process(units)
+
+
 def describe(
     name: str,
     strategy: str,
@@ -73,8 +109,7 @@ def describe(
     isolate: bool,
 ) -> dict[str, Any]:
     """The component as `plan --json` prints it; held[r] is what process r holds."""
-    for units in held:
-        check_process(units)
+    check_processes(held)
     nodes = [units[0].node for units in held]
     on_node: dict[int, int] = {}  # node rank -> processes there; keys in order of appearance
     local_ranks = []

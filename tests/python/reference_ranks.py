@@ -72,49 +72,68 @@ def parse_ranks(value: Any, available: list[int]) -> list[int]:
     return sorted(chosen)
 
 
-def parse_placement(value: Any) -> list[Entry]:
-    """What the text alone says. A comma always ends an entry (W8)."""
-    entries = []
+def parse_entry(text: str) -> Entry:
+    resource_side, colon, process_side = text.partition(":")
+    is_all = resource_side.lower() == "all"
+    # A second ":" and a process side "all" both fail as text that is no range.
+    resources = None if is_all else parse_range(resource_side)
+    return Entry(resources, parse_range(process_side) if colon else None)
+
+
+def parse_placement(value: Any, codes: set[str]) -> list[Entry | None]:
+    """What the text alone says, None for what is no entry. A comma always ends an entry (W8)."""
+    entries: list[Entry | None] = []
     for text in str(value).split(","):
-        text = text.strip(" \t")
-        if not text:
+        if not text.strip(" \t"):
             continue
-        resource_side, colon, process_side = text.partition(":")
-        is_all = resource_side.lower() == "all"
-        # A second ":" and a process side "all" both fail as text that is no range.
-        resources = None if is_all else parse_range(resource_side)
-        processes = parse_range(process_side) if colon else None
-        entries.append(Entry(resources, processes))
+        try:
+            entries.append(parse_entry(text.strip(" \t")))
+        except Refused as refusal:
+            codes.add(refusal.code)
+            entries.append(None)
     if not entries:
-        raise Refused("rank")
+        codes.add("rank")
     return entries
 
 
-def number_entries(entries: list[Entry], total: int) -> list[Share]:
+def number_entries(
+    entries: list[Entry | None], total: int | None, codes: set[str]
+) -> list[Share | None]:
     """Fill in `all` and implied processes; hold every entry against the one before it.
 
-    The order of the entries is judged before their bounds: what is wrong whatever the cluster
-    is said first.
+    None for an entry that is wrong, or cannot be numbered. Nothing is said that follows from what
+    was said before: ranks that are not there have no order and make no processes, and behind an
+    entry whose processes are not known, those of the next are taken as they stand.
     """
-    shares: list[Share] = []
-    next_resource = next_process = 0
+    shares: list[Share | None] = []
+    next_resource = 0
+    next_process: int | None = 0
     for entry in entries:
-        resources = range(total) if entry.resources is None else entry.resources
-        count = len(resources)
-        processes = entry.processes or range(next_process, next_process + count)
-        if resources.start < next_resource or processes.start != next_process:
-            raise Refused("rank")
-        if processes.stop > MAX_PROCESSES:
-            raise Refused("limit")
-        shares.append(Share(resources, processes))
-        next_resource, next_process = resources.stop, processes.stop
-    if next_resource > total:
-        raise Refused("fit")
+        faults: set[str] = set()
+        resources = processes = None
+        if entry is not None:
+            resources, processes = entry.resources, entry.processes
+            if resources is None and total is not None:
+                resources = range(total)
+            if resources is not None and total is not None and resources.stop > total:
+                faults.add("fit")
+            else:
+                if (resources.start if resources else 0) < next_resource:
+                    faults.add("rank")
+                next_resource = resources.stop if resources else 1  # all has rank 0 at least
+                if processes is None and resources and next_process is not None:
+                    processes = range(next_process, next_process + len(resources))
+        if processes is None:
+            next_process = None
+        elif next_process is not None and processes.start != next_process:
+            faults.add("rank")
+            next_process = processes.stop
+        elif processes.stop > MAX_PROCESSES:
+            faults.add("limit")
+            next_process = None
+        else:
+            next_process = processes.stop
+        codes |= faults
+        is_known = resources is not None and processes is not None and not faults
+        shares.append(Share(resources, processes) if is_known else None)
     return shares
-
-
-def check_text(value: Any) -> None:
-    """All that can be said about a placement when there is no cluster to hold it against."""
-    entries = parse_placement(value)
-    if all(entry.resources is not None for entry in entries):
-        number_entries(entries, MAX_RANK + 1)
