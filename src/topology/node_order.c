@@ -43,6 +43,37 @@ static bool check_ranks(const struct roost_cluster *cluster, const char *name, s
     return false;
 }
 
+static void say_rank(const char *name, const char *what, int32_t rank, size_t count,
+                     struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_SCHEMA, NOWHERE, "in '%s' %s node_rank %d",
+               quote(sv_from(name)).text, what, (int)rank);
+    diag_hint(diag, "node ranks are 0 to %d, each once", (int)count - 1);
+}
+
+/* Every rank that comes twice is said. Only where none does one is missing by itself; the first is
+ * enough then, as all behind it are too high. */
+static bool check_each_once(const struct sort_key *keys, size_t count, const char *name,
+                            struct diag *diag)
+{
+    size_t missing = 0;
+    bool is_good = true;
+    while (missing < count && keys[missing].explicit_rank == (int32_t)missing)
+        missing++;
+    for (size_t n = 1; n < count; n++) {
+        if (keys[n].explicit_rank != keys[n - 1].explicit_rank ||
+            (n > 1 && keys[n].explicit_rank == keys[n - 2].explicit_rank))
+            continue;
+        say_rank(name, "two nodes have", keys[n].explicit_rank, count, diag);
+        is_good = false;
+    }
+    if (is_good && missing < count) {
+        say_rank(name, "no node has", (int32_t)missing, count, diag);
+        is_good = false;
+    }
+    return is_good;
+}
+
 bool topology_order_nodes(struct roost_cluster *cluster, const char *name, struct diag *diag)
 {
     bool has_ranks;
@@ -70,19 +101,9 @@ bool topology_order_nodes(struct roost_cluster *cluster, const char *name, struc
             keys[n].address = address_read(sv_from(node->address));
     }
     qsort(keys, count, sizeof *keys, has_ranks ? by_rank : by_address);
-    bool is_good = true;
-    for (size_t n = 0; n < count; n++) {
+    for (size_t n = 0; n < count; n++)
         sorted[n] = cluster->nodes[keys[n].index];
-        if (is_good && has_ranks && keys[n].explicit_rank != (int32_t)n) {
-            bool is_twice = n > 0 && keys[n].explicit_rank == keys[n - 1].explicit_rank;
-            diag_error(diag, ROOST_ERR_SCHEMA, NOWHERE,
-                       is_twice ? "in '%s' two nodes have node_rank %d"
-                                : "in '%s' no node has node_rank %d",
-                       quote(sv_from(name)).text, is_twice ? (int)keys[n].explicit_rank : (int)n);
-            diag_hint(diag, "node ranks are 0 to %d, each once", (int)count - 1);
-            is_good = false;
-        }
-    }
+    bool is_good = !has_ranks || check_each_once(keys, count, name, diag);
     cluster->nodes = sorted;
     free(keys);
     return is_good;

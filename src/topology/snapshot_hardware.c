@@ -17,11 +17,18 @@ static bool read_accelerator(struct snapshot *snapshot, struct accelerator *out)
                        : sv_is(token.text, "pci")  ? snapshot_text(snapshot, "pci", &out->pci)
                        : sv_is(token.text, "numa")
                            ? snapshot_count(snapshot, "numa", CLUSTER_NODES_MAX, &out->numa)
-                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+                           : snapshot_skip(snapshot);
         if (!is_good)
             return false;
     }
     return token.kind == JSON_OBJECT_END;
+}
+
+static void say_too_many(struct snapshot *snapshot, struct place at)
+{
+    diag_error(snapshot->diag, ROOST_ERR_LIMIT, at, "more than %d accelerators on one node",
+               CLUSTER_ACCELERATORS_MAX);
+    diag_hint(snapshot->diag, "list the rest on another node");
 }
 
 bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node, int32_t *count)
@@ -34,20 +41,24 @@ bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node,
                                "[{\"uuid\": \"...\"}, ...], or num_accelerators instead");
     struct accelerator list[CLUSTER_ACCELERATORS_MAX];
     int32_t filled = 0;
-    while ((token = snapshot_next(snapshot)).kind == JSON_OBJECT) {
-        if (filled == CLUSTER_ACCELERATORS_MAX) {
-            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
-                       "more than %d accelerators on one node", CLUSTER_ACCELERATORS_MAX);
-            diag_hint(snapshot->diag, "list the rest on another node");
-            return false;
+    while ((token = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
+        bool is_good;
+        if (token.kind != JSON_OBJECT) {
+            is_good = snapshot_refuse(snapshot, token, "an accelerator", "an object",
+                                      "{\"uuid\": \"...\"}");
+        } else if (filled >= CLUSTER_ACCELERATORS_MAX) {
+            if (filled++ == CLUSTER_ACCELERATORS_MAX)
+                say_too_many(snapshot, token.at);
+            is_good = snapshot_skip(snapshot);
+        } else {
+            list[filled] = (struct accelerator){0};
+            is_good = read_accelerator(snapshot, &list[filled++]);
         }
-        list[filled] = (struct accelerator){0};
-        if (!read_accelerator(snapshot, &list[filled++]))
+        if (!is_good)
             return false;
     }
-    if (token.kind != JSON_ARRAY_END)
-        return snapshot_refuse(snapshot, token, "an accelerator", "an object",
-                               "{\"uuid\": \"...\"}");
+    if (filled > CLUSTER_ACCELERATORS_MAX)
+        return true;
     node->accelerators = arena_array(&snapshot->cluster->arena, struct accelerator, filled);
     if (!node->accelerators) {
         diag_nomem(snapshot->diag);
@@ -124,21 +135,23 @@ static bool read_unit(struct snapshot *snapshot, struct json_token start, struct
         return false;
     }
     unit->config = "{}";
+    bool is_refused = false;
     struct json_token token;
     while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
-        bool is_good = sv_is(token.text, "type") ? snapshot_text(snapshot, "type", &unit->type)
-                       : sv_is(token.text, "config")
-                           ? read_unit_config(snapshot, unit)
-                           : json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
+        bool is_type = sv_is(token.text, "type");
+        size_t errors = snapshot->diag->errors;
+        bool is_good = is_type                       ? snapshot_text(snapshot, "type", &unit->type)
+                       : sv_is(token.text, "config") ? read_unit_config(snapshot, unit)
+                                                     : snapshot_skip(snapshot);
         if (!is_good)
             return false;
+        is_refused |= is_type && snapshot->diag->errors > errors;
     }
     if (token.kind != JSON_OBJECT_END)
         return false;
-    if (!unit->type) {
+    if (!unit->type && !is_refused) {
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, start.at, "a hardware entry needs a 'type'");
         diag_hint(snapshot->diag, "add \"type\": \"Franka\", or whatever it is");
-        return false;
     }
     *(node->last_unit ? &node->last_unit->next : &node->units) = unit;
     node->last_unit = unit;
@@ -150,16 +163,25 @@ bool snapshot_hardware(struct snapshot *snapshot, struct cluster_node *node)
     struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_ARRAY)
         return snapshot_refuse(snapshot, token, "hardware", "an array", "[{\"type\": \"Franka\"}]");
-    for (int32_t count = 0; (token = snapshot_next(snapshot)).kind == JSON_OBJECT; count++) {
-        if (count == UNITS_MAX) {
-            diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
-                       "more than %d hardware entries on one node", UNITS_MAX);
-            diag_hint(snapshot->diag, "leave out what no node group counts");
-            return false;
+    int32_t count = 0;
+    while ((token = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
+        bool is_good;
+        if (token.kind != JSON_OBJECT) {
+            is_good = snapshot_refuse(snapshot, token, "a hardware entry", "an object",
+                                      "{\"type\": \"Franka\"}");
+        } else if (count >= UNITS_MAX) {
+            if (count++ == UNITS_MAX) {
+                diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
+                           "more than %d hardware entries on one node", UNITS_MAX);
+                diag_hint(snapshot->diag, "leave out what no node group counts");
+            }
+            is_good = snapshot_skip(snapshot);
+        } else {
+            count++;
+            is_good = read_unit(snapshot, token, node);
         }
-        if (!read_unit(snapshot, token, node))
+        if (!is_good)
             return false;
     }
-    return token.kind == JSON_ARRAY_END || snapshot_refuse(snapshot, token, "a hardware entry",
-                                                           "an object", "{\"type\": \"Franka\"}");
+    return true;
 }
