@@ -97,7 +97,7 @@ struct binding {
     const struct rank_text *text;
     const struct rank_bounds *bounds;
     struct diag *diag;
-    const struct rank_entry *before;  /* the last whose resources are there */
+    const struct rank_entry *before;  /* the last that is well formed */
     const struct rank_entry *highest; /* the one that reaches highest; ones out of order do not */
     bool is_counted;                  /* how many processes came before is known */
     int64_t next;                     /* the process that comes next if all were numbered rightly */
@@ -138,10 +138,9 @@ static bool say_again(struct binding *binding, const struct rank_entry *entry,
 static bool is_behind(const struct rank_entry *entry, const struct rank_entry *before,
                       const struct rank_bounds *bounds)
 {
-    if (!entry->is_all && !before->is_all && entry->resources.first > before->resources.last)
-        return true;
-    /* "all" before it: known with a cluster. */
-    return bounds->total < 0 && before->is_all && entry->resources.first > 0;
+    if (bounds->total >= 0 || (!entry->is_all && !before->is_all))
+        return entry->resources.first > before->resources.last;
+    return before->is_all && entry->resources.first > 0; /* how far "all" goes is not known */
 }
 
 /* An entry is held against the one before it, so that one out of order is one fault; behind such a
@@ -293,8 +292,9 @@ static bool bind_entry(struct binding *binding, struct rank_entry *entry)
 {
     bool is_sized = !entry->is_all || binding->bounds->total >= 0;
     bool is_there = check_bounds(binding, entry);
-    bool is_good = is_there && check_order(binding, entry);
-    if (!entry->has_processes && !(is_sized && is_there)) {
+    /* Order and numbers are wrong whatever the cluster is. */
+    bool is_good = check_order(binding, entry) && is_there;
+    if (!entry->has_processes && !is_sized) {
         binding->is_counted = false; /* how many processes this makes is not known */
         return is_good;
     }

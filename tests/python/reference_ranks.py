@@ -101,9 +101,9 @@ def number_entries(
 ) -> list[Share | None]:
     """Fill in `all` and implied processes; hold every entry against the one before it.
 
-    None for an entry that is wrong, or cannot be numbered. Nothing is said that follows from what
-    was said before: ranks that are not there have no order and make no processes, and behind an
-    entry whose processes are not known, those of the next are taken as they stand.
+    None for an entry that is wrong, or cannot be numbered. The order of entries is judged whatever
+    the cluster has; behind an entry whose processes are not known, those of the next are taken as
+    they stand.
     """
     shares: list[Share | None] = []
     next_resource = 0
@@ -117,12 +117,11 @@ def number_entries(
                 resources = range(total)
             if resources is not None and total is not None and resources.stop > total:
                 faults.add("fit")
-            else:
-                if (resources.start if resources else 0) < next_resource:
-                    faults.add("rank")
-                next_resource = resources.stop if resources else 1  # all has rank 0 at least
-                if processes is None and resources and next_process is not None:
-                    processes = range(next_process, next_process + len(resources))
+            if (resources.start if resources else 0) < next_resource:
+                faults.add("rank")
+            next_resource = resources.stop if resources else 1  # all has rank 0 at least
+            if processes is None and resources and next_process is not None:
+                processes = range(next_process, next_process + len(resources))
         if processes is None:
             next_process = None
         elif next_process is not None and processes.start != next_process:
