@@ -6,6 +6,7 @@
 #ifndef ROOST_ERROR_H
 #define ROOST_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -87,7 +88,9 @@ struct roost_diagnostic {
     int32_t length;          /* characters to underline, at least 1 */
     const char *message;     /* one line, lower case, no full stop */
     const char *hint;        /* "" = none */
-    const char *source_line; /* the line it happened in, or NULL */
+    const char *source_line; /* the line it happened in, or what of a long one is around; or NULL */
+    int32_t source_column;   /* column of the first character of source_line */
+    bool source_goes_on;     /* the line has more behind source_line */
 };
 
 /* Everything that was found wrong or worth saying while reading one input. */

@@ -58,12 +58,11 @@ static void add_to_report(struct diag *diag, enum roost_code code, enum roost_wa
         .message = message,
         .hint = "",
     };
-    if (is_kept && at.source && at.line > 0 && at.source->text.len > 0) {
-        struct strview text = source_line(at.source, at.line);
-        if (text.len < sizeof line) {
-            snprintf(line, sizeof line, "%.*s", (int)text.len, text.at);
-            entry.source_line = line;
-        }
+    struct excerpt excerpt;
+    if (is_kept && source_excerpt(at, line, sizeof line, &excerpt)) {
+        entry.source_line = excerpt.text;
+        entry.source_column = excerpt.first;
+        entry.source_goes_on = excerpt.goes_on;
     }
     struct roost_diagnostic *kept = report_add(diag->report, &entry);
     diag->report->newest = kept ? (size_t)(kept - diag->report->entries) : REPORT_KEPT;

@@ -217,6 +217,12 @@ struct json_reader *json_reader_new(const char *name, json_read_fn read, void *c
     return reader;
 }
 
+void json_reader_set_peek(struct json_reader *reader, source_peek_fn peek)
+{
+    reader->source.peek = peek;
+    reader->source.peek_ctx = reader->ctx;
+}
+
 static ssize_t read_left(void *ctx, char *buf, size_t cap)
 {
     struct strview *left = ctx;

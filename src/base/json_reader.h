@@ -64,10 +64,13 @@ struct json_token {
 struct json_reader;
 
 /* A reader of the stream behind `read`. Copies the name, which errors show, and the limits, which may
- * be NULL; `ctx` must outlive the reader. Its source has no text: errors have a line and a column but
- * do not show the line. NULL without memory. */
+ * be NULL; `ctx` must outlive the reader. Its source has no text: errors have a line and a column, and
+ * show the line when the stream can be read again. NULL without memory. */
 struct json_reader *json_reader_new(const char *name, json_read_fn read, void *ctx,
                                     const struct json_limits *limits);
+
+/* Lets errors show their lines: `peek` reads the stream again and is given the reader's `ctx`. */
+void json_reader_set_peek(struct json_reader *reader, source_peek_fn peek);
 
 /* The same for a document in memory, which must outlive the reader; errors show the line. */
 struct json_reader *json_reader_from_text(const char *name, struct strview text,

@@ -126,6 +126,7 @@ static inline struct place json_place(const struct json_reader *reader)
         .line = json_clamp(reader->line),
         .column = json_clamp(json_chars(reader) - reader->line_start + 1),
         .length = 1,
+        .offset = reader->taken - (size_t)(reader->end - reader->at),
     };
 }
 

@@ -90,7 +90,7 @@ TEST(ranges_that_run_backwards_or_too_far_are_refused)
 
 TEST(every_wrong_item_is_said_at_its_own_place_and_the_good_ones_are_kept)
 {
-    const struct source source = {"x", SV("ranks: 0-1,b,7-5,9")};
+    const struct source source = {.name = "x", .text = SV("ranks: 0-1,b,7-5,9")};
     struct strview text = sv_sub(source.text, 7, source.text.len);
     struct arena arena = ARENA_INIT;
     struct rankset set = {0};

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "tests/unit.h"
 
-static const struct source file_a = {"a.yaml", SV("one: 1\ntwo: 2\nthree: 3\n")};
-static const struct source file_b = {"b.yaml", SV("x: 1\n")};
+static const struct source file_a = {.name = "a.yaml", .text = SV("one: 1\ntwo: 2\nthree: 3\n")};
+static const struct source file_b = {.name = "b.yaml", .text = SV("x: 1\n")};
 
 static struct place at(const struct source *source, int32_t line, int32_t column)
 {
@@ -137,7 +137,7 @@ TEST(long_texts_are_cut_between_characters_and_marked)
         for (size_t i = 0; i + 3 < sizeof words; i++)
             words[i] = i < shift ? 'a' : "\xe2\x82\xac"[(i - shift) % 3];
         name[sizeof name - 3] = words[sizeof words - 3] = '\0';
-        struct source source = {name, SV("")};
+        struct source source = {.name = name, .text = SV("")};
         diag_error(&diag, ROOST_ERR_IO, at(&source, 1, 1), "%s", words);
         diag_hint(&diag, "%s", words);
         const char *const texts[] = {err.file, err.message, err.hint};
@@ -152,18 +152,76 @@ TEST(long_texts_are_cut_between_characters_and_marked)
     }
 }
 
-TEST(a_line_too_long_to_show_is_left_out)
+TEST(a_long_line_is_shown_around_its_place)
+{
+    char line[30000]; /* of three-byte characters */
+    for (size_t i = 0; i < sizeof line; i += 3)
+        memcpy(line + i, "\xe6\xbc\x94", 3);
+    for (int32_t column = 1; column <= 10001; column += 625) {
+        struct roost_report *report = roost_report_new();
+        struct diag diag = diag_start(report, NULL);
+        struct source source = {.name = "long", .text = {line, sizeof line}};
+        diag_error(&diag, ROOST_ERR_IO, at(&source, 1, column), "x");
+        const struct roost_diagnostic *it = roost_report_at(report, 0);
+        size_t len = strlen(it->source_line);
+        assert_int_equal(len % 3, 0);
+        assert_in_range(len, 8185, 8191);
+        assert_memory_equal(it->source_line, line, len);
+        assert_in_range(column, it->source_column, it->source_column + (int32_t)len / 3);
+        assert_int_equal(it->source_goes_on, it->source_column + (int32_t)len / 3 <= 10000);
+        roost_report_free(report);
+    }
+}
+
+TEST(a_line_of_8191_bytes_is_shown_whole)
 {
     char line[9000];
     memset(line, 'x', sizeof line);
     for (size_t len = 8186; len < 8198; len++) {
         struct roost_report *report = roost_report_new();
         struct diag diag = diag_start(report, NULL);
-        struct source source = {"long", {line, len}};
+        struct source source = {.name = "long", .text = {line, len}};
         diag_error(&diag, ROOST_ERR_IO, at(&source, 1, 1), "x");
-        const char *shown = roost_report_at(report, 0)->source_line;
-        assert_int_equal(shown ? strlen(shown) : 0, len < 8192 ? len : 0);
+        const struct roost_diagnostic *it = roost_report_at(report, 0);
+        assert_int_equal(strlen(it->source_line), len < 8192 ? len : 8191);
+        assert_int_equal(it->source_goes_on, len >= 8192);
         roost_report_free(report);
+    }
+}
+
+static size_t peek_text(void *ctx, size_t offset, char *buf, size_t cap)
+{
+    struct strview piece = sv_sub(*(struct strview *)ctx, offset, offset + cap);
+    memcpy(buf, piece.at, piece.len);
+    return piece.len;
+}
+
+TEST(a_streamed_source_is_read_again_around_the_place)
+{
+    char text[20000];
+    memset(text, 'x', sizeof text);
+    memcpy(text + 5000, "\r\n", 2);
+    memcpy(text + 15000, "\xe2\x80\xa8", 3);
+    struct strview all = {text, sizeof text};
+    struct source source = {.name = "stream", .peek = peek_text, .peek_ctx = &all};
+    static const struct {
+        size_t offset;
+        int32_t line, column, first;
+        bool goes_on;
+    } rows[] = {
+        {0, 1, 1, 1, false},         {4999, 1, 5000, 904, false}, {5002, 2, 1, 1, true},
+        {10000, 2, 4999, 903, true}, {15003, 3, 1, 1, true},      {20000, 3, 4998, 902, false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char buf[8192];
+        struct excerpt excerpt;
+        struct place place = at(&source, rows[i].line, rows[i].column);
+        place.offset = rows[i].offset;
+        assert_true(source_excerpt(place, buf, sizeof buf, &excerpt));
+        assert_int_equal(excerpt.first, rows[i].first);
+        assert_in_range(strlen(excerpt.text), 4000, 8191);
+        assert_int_equal(excerpt.goes_on, rows[i].goes_on);
+        assert_null(strpbrk(excerpt.text, "\r\n\xe2"));
     }
 }
 
@@ -251,6 +309,8 @@ RUN_TESTS(
     cmocka_unit_test(the_error_is_the_first_one_with_its_own_hint),
     cmocka_unit_test(a_diag_without_report_and_error_still_counts),
     cmocka_unit_test(long_texts_are_cut_between_characters_and_marked),
-    cmocka_unit_test(a_line_too_long_to_show_is_left_out),
+    cmocka_unit_test(a_long_line_is_shown_around_its_place),
+    cmocka_unit_test(a_line_of_8191_bytes_is_shown_whole),
+    cmocka_unit_test(a_streamed_source_is_read_again_around_the_place),
     cmocka_unit_test(an_invalid_config_wins_over_one_that_does_not_fit_and_the_system_over_both),
     cmocka_unit_test(codes_and_warnings_have_the_words_of_the_one_list))

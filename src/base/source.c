@@ -73,16 +73,92 @@ static int32_t count_characters(struct strview text)
     return count;
 }
 
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Copies what of the line fits around the byte `caret`, which is column `column` of it, without
+ * cutting a character. */
+static void cut_around(struct strview line, size_t caret, int32_t column, size_t cap,
+                       struct excerpt *out, char *buf)
+{
+    size_t room = cap - 1, from = 0, to = line.len;
+    if (line.len > room) {
+        from = caret > room / 2 ? caret - room / 2 : 0;
+        from = from > line.len - room ? line.len - room : from;
+        to = from + room;
+        while (from > 0 && from < caret && is_continuation(line.at[from]))
+            from++;
+        while (to > caret && to < line.len && is_continuation(line.at[to]))
+            to--;
+    }
+    out->first = column - count_characters(sv_sub(line, from, caret));
+    out->goes_on = out->goes_on || to < line.len;
+    memmove(buf, line.at + from, to - from);
+    buf[to - from] = '\0';
+    out->text = buf;
+}
+
+static size_t byte_of_column(struct strview line, int32_t column)
+{
+    size_t byte = 0;
+    for (int32_t c = 1; c < column && byte < line.len; c++) {
+        size_t len = utf8_next(line.at + byte, line.at + line.len, NULL);
+        byte += len ? len : 1;
+    }
+    return byte;
+}
+
+/* The piece of a streamed source around the place, cut to its line. */
+static bool peek_around(struct place at, char *buf, size_t cap, struct excerpt *out)
+{
+    size_t before = at.offset < cap / 2 ? at.offset : cap / 2;
+    size_t got = at.source->peek(at.source->peek_ctx, at.offset - before, buf, cap - 1);
+    if (got < before || got == 0)
+        return false;
+    const char *caret = buf + before, *end = buf + got, *start = buf;
+    while (before < at.offset && start < caret && is_continuation(*start))
+        start++;
+    for (const char *it = start; it < caret;) {
+        size_t len = break_length(it, end);
+        it += len ? len : 1;
+        start = len && it <= caret ? it : start;
+    }
+    const char *stop = caret;
+    while (stop < end && break_length(stop, end) == 0)
+        stop++;
+    out->goes_on = stop == end && got == cap - 1;
+    while (out->goes_on && stop > caret + 1 && is_continuation(stop[-1]))
+        stop--; /* the last character may not be whole */
+    stop -= out->goes_on && stop > caret + 1;
+    struct strview line = {start, (size_t)(stop - start)};
+    cut_around(line, (size_t)(caret - start), at.column, cap, out, buf);
+    return true;
+}
+
+bool source_excerpt(struct place at, char *buf, size_t cap, struct excerpt *out)
+{
+    *out = (struct excerpt){0};
+    if (!at.source || at.line < 1)
+        return false;
+    if (at.source->text.len > 0) {
+        struct strview line = source_line(at.source, at.line);
+        size_t caret = byte_of_column(line, at.column);
+        cut_around(line, caret, at.column, cap, out, buf);
+        if (line.len < cap)
+            out->first = 1; /* also where bytes are no characters, or the place is behind the end */
+        return true;
+    }
+    return at.source->peek && peek_around(at, buf, cap, out);
+}
+
 struct place place_inside(struct place at, struct strview value, struct strview part)
 {
     if (!at.source || at.line < 1 || part.at < value.at || part.at > value.at + value.len)
         return at;
     struct strview line = source_line(at.source, at.line);
-    size_t byte = 0;
-    for (int32_t column = 1; column < at.column && byte < line.len; column++) {
-        size_t len = utf8_next(line.at + byte, line.at + line.len, NULL);
-        byte += len ? len : 1;
-    }
+    size_t byte = byte_of_column(line, at.column);
     if (byte < line.len && (line.at[byte] == '"' || line.at[byte] == '\''))
         byte++;
     struct strview written = sv_sub(line, byte, byte + value.len);

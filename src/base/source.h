@@ -5,13 +5,19 @@
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/strview.h"
 
+/* Reads bytes of a streamed source again: at most `cap` from `offset` on; returns how many. */
+typedef size_t (*source_peek_fn)(void *ctx, size_t offset, char *buf, size_t cap);
+
 struct source {
     const char *name;    /* as the user wrote it: a path, "-", "command line" */
     struct strview text; /* the whole of it; empty when it was streamed */
+    source_peek_fn peek; /* of a streamed one that can be read again; may be NULL */
+    void *peek_ctx;
 };
 
 struct place {
@@ -21,12 +27,24 @@ struct place {
     int32_t length;              /* characters to underline; 0 counts as 1 */
     int32_t part_from, part_len; /* the piece of `value` that is meant: see place_part */
     struct strview value;        /* empty = the place is exact */
+    size_t offset;               /* in a streamed source: bytes before it */
 };
 
 #define NOWHERE ((struct place){0})
 
 /* Line `line` of the source without its end; empty when there is none. */
 struct strview source_line(const struct source *source, int32_t line);
+
+/* The line of a place as it can be shown: all of it, or what of a long one is around the place. */
+struct excerpt {
+    const char *text; /* in the buffer */
+    int32_t first;    /* column of its first character */
+    bool goes_on;     /* the line has more behind it */
+};
+
+/* Puts the excerpt into `buf`, which has `cap` bytes; lines that are shorter are whole. False when the
+ * source cannot be read again. */
+bool source_excerpt(struct place at, char *buf, size_t cap, struct excerpt *out);
 
 /* The place of the byte `offset` of the source. */
 struct place source_place(const struct source *source, size_t offset, int32_t length);

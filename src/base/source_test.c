@@ -15,7 +15,7 @@ TEST(lines_end_where_yaml_ends_them)
         "one\ntwo\nthree\n",
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
-        struct source source = {"x", sv_from(rows[i])};
+        struct source source = {.name = "x", .text = sv_from(rows[i])};
         CHECK_FACT(rows[i], sv_is(source_line(&source, 1), "one"));
         CHECK_FACT(rows[i], sv_is(source_line(&source, 2), "two"));
         CHECK_FACT(rows[i], sv_is(source_line(&source, 3), "three"));
@@ -27,7 +27,8 @@ TEST(lines_end_where_yaml_ends_them)
 
 TEST(empty_lines_and_an_empty_source_are_lines)
 {
-    struct source blank = {"x", SV("\n\nc")}, nothing = {"x", SV("")};
+    struct source blank = {.name = "x", .text = SV("\n\nc")},
+                  nothing = {.name = "x", .text = SV("")};
     assert_true(sv_is(source_line(&blank, 1), ""));
     assert_true(sv_is(source_line(&blank, 2), ""));
     assert_true(sv_is(source_line(&blank, 3), "c"));
@@ -36,9 +37,10 @@ TEST(empty_lines_and_an_empty_source_are_lines)
 
 TEST(places_count_characters_not_bytes)
 {
-    struct source source = {"x", SV("a\xc3\xa9"
-                                    "b\n\xe2\x82\xac\xff"
-                                    "c\r\nd")};
+    struct source source = {.name = "x",
+                            .text = SV("a\xc3\xa9"
+                                       "b\n\xe2\x82\xac\xff"
+                                       "c\r\nd")};
     static const struct {
         size_t offset;
         int32_t line, column;
@@ -59,7 +61,7 @@ TEST(places_count_characters_not_bytes)
 static void check_inside(const char *line, int32_t column, const char *value, size_t from,
                          size_t to, int32_t expected, int32_t length)
 {
-    struct source source = {"x", sv_from(line)};
+    struct source source = {.name = "x", .text = sv_from(line)};
     struct strview text = sv_from(value);
     struct place at =
         place_inside((struct place){.source = &source, .line = 1, .column = column, .length = 99},
@@ -88,7 +90,7 @@ TEST(a_part_that_is_written_otherwise_has_the_place_of_its_scalar)
     check_inside("a: 'it''s,b'", 4, "it's,b", 5, 6, 4, 99);
     check_inside("a: x", 4, "something longer", 2, 4, 4, 99);
     check_inside("a: x", 400, "x", 0, 1, 400, 99); /* a column past the line */
-    struct source source = {"x", SV("a: b,c")};
+    struct source source = {.name = "x", .text = SV("a: b,c")};
     struct place at = {.source = &source, .line = 1, .column = 4, .length = 9};
     struct strview value = SV("b,c"), other = SV("b,c and more");
     assert_int_equal(place_inside(at, value, sv_sub(other, 8, 9)).column, 4);

@@ -160,7 +160,7 @@ struct node *override_apply(struct arena *arena, struct node *root, const char *
         diag_nomem(diag);
         return NULL;
     }
-    *source = (struct source){"command line", {copy, len}};
+    *source = (struct source){.name = "command line", .text = {copy, len}};
     size_t from = 0;
     struct place at = {.source = source, .line = 1, .column = 1};
     for (size_t i = 0; i < count; i++) {

@@ -8,7 +8,7 @@
 static void describe(const char *text, struct rank_bounds bounds, struct text *out)
 {
     struct arena arena = ARENA_INIT;
-    struct source source = {"p", sv_from(text)};
+    struct source source = {.name = "p", .text = sv_from(text)};
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
     struct rank_text parsed;

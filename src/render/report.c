@@ -17,46 +17,93 @@ static struct paint paint_for(const struct roost_text_style *style)
     return (struct paint){"", "", "", "", ""};
 }
 
-/* The part of a long source line that is shown: `room` characters with the fault among them. */
+/* The part of a source line that is shown: what fits the screen, with the fault in it. */
 struct window {
-    int32_t first, last; /* characters of the line, from 1 */
+    const char *from, *caret, *to;
     bool is_cut_left, is_cut_right;
 };
 
-static struct window window_around(const char *line, int32_t column, int room)
+/* The character at `at`: its length, and the columns it takes on the screen. */
+static size_t measure(const char *at, const char *end, int *out_width)
 {
-    int32_t count = 0;
-    for (const char *at = line; *at; at++)
-        count += ((unsigned char)*at & 0xc0) != 0x80;
-    if (count <= room)
-        return (struct window){1, count, false, false};
-    int32_t first = column - room / 2 > 1 ? column - room / 2 : 1;
-    if (first > count - room + 1)
-        first = count - room + 1;
-    return (struct window){first, first + room - 1, first > 1, first + room - 1 < count};
+    uint32_t code = 0;
+    size_t len = utf8_next(at, end, &code);
+    bool is_shown = len > 0 && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0);
+    *out_width = is_shown ? utf8_width(code) : 1;
+    return len ? len : 1;
 }
 
-/* The source line as it can be shown: tabs become one blank, control characters a mark. Returns the
- * columns before character `column`. */
-static int put_source(struct text *out, const char *line, int32_t column, struct window window)
+static size_t measure_before(const char *start, const char *at, int *out_width)
 {
-    const char *end = line + strlen(line);
-    int before = window.is_cut_left ? 3 : 0;
-    text_puts(out, window.is_cut_left ? "..." : "");
-    for (int32_t at = 1; line < end && at <= window.last; at++) {
-        uint32_t code = 0;
-        size_t len = utf8_next(line, end, &code);
-        bool is_shown = len > 0 && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0);
-        if (at >= window.first && is_shown)
-            text_append(out, line, len);
-        else if (at >= window.first)
-            text_puts(out, len && code == '\t' ? " " : "\xef\xbf\xbd");
-        if (at >= window.first && at < column)
-            before += is_shown ? utf8_width(code) : 1;
-        line += len ? len : 1;
+    size_t len = 1;
+    while (len < 4 && at - len > start && ((unsigned char)at[-(ptrdiff_t)len] & 0xc0) == 0x80)
+        len++;
+    if (measure(at - len, at, out_width) == len)
+        return len;
+    *out_width = 1; /* a byte that belongs to no character */
+    return 1;
+}
+
+/* Grows from the fault: to the left as far as half the room goes, to the right, and to the left
+ * again with what is left over. */
+static struct window window_around(const struct roost_diagnostic *it, int room)
+{
+    const char *line = it->source_line, *end = line + strlen(line);
+    const char *caret = line;
+    int width = 0, used = 0;
+    for (int32_t column = it->source_column; column < it->column && caret < end; column++)
+        caret += measure(caret, end, &width);
+    struct window window = {.from = caret, .caret = caret, .to = caret};
+    for (int side = 0; side < 3; side++) {
+        int limit = side == 0 ? room / 2 : room;
+        bool is_left = side != 1;
+        while (is_left ? window.from > line : window.to < end) {
+            size_t len = is_left ? measure_before(line, window.from, &width)
+                                 : measure(window.to, end, &width);
+            if (used + width > limit)
+                break;
+            used += width;
+            *(is_left ? &window.from : &window.to) += is_left ? -(ptrdiff_t)len : (ptrdiff_t)len;
+        }
     }
-    text_puts(out, window.is_cut_right ? "..." : "");
+    window.is_cut_left = window.from > line || it->source_column > 1;
+    window.is_cut_right = window.to < end || it->source_goes_on;
+    return window;
+}
+
+/* The window as it can be shown: tabs become one blank, control characters a mark. Returns the
+ * columns before the fault. */
+static int put_source(struct text *out, const struct window *window)
+{
+    int before = window->is_cut_left ? 3 : 0;
+    text_puts(out, window->is_cut_left ? "..." : "");
+    for (const char *at = window->from; at < window->to;) {
+        uint32_t code = 0;
+        int width = 0;
+        size_t len = measure(at, window->to, &width);
+        bool is_valid = utf8_next(at, window->to, &code) > 0;
+        if (is_valid && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0))
+            text_append(out, at, len);
+        else
+            text_puts(out, is_valid && code == '\t' ? " " : "\xef\xbf\xbd");
+        before += at < window->caret ? width : 0;
+        at += len;
+    }
+    text_puts(out, window->is_cut_right ? "..." : "");
     return before;
+}
+
+/* Columns that the fault takes in the window, at least one. */
+static int fault_width(const struct window *window, int32_t length)
+{
+    int total = 0;
+    const char *at = window->caret;
+    for (int32_t i = 0; i < length && at < window->to; i++) {
+        int width = 0;
+        at += measure(at, window->to, &width);
+        total += width;
+    }
+    return total > 0 ? total : 1;
 }
 
 static void put_excerpt(struct text *out, const struct roost_diagnostic *it,
@@ -66,15 +113,14 @@ static void put_excerpt(struct text *out, const struct roost_diagnostic *it,
     char number[16];
     int digits = snprintf(number, sizeof number, "%d", (int)it->line);
     int room = width - digits - MARGINS > NARROWEST ? width - digits - MARGINS : NARROWEST;
-    struct window window = window_around(it->source_line, it->column, room);
+    struct window window = window_around(it, room);
     text_printf(out, "  %s%s |%s ", paint->blue, number, paint->off);
-    int before = put_source(out, it->source_line, it->column, window);
+    int before = put_source(out, &window);
     text_printf(out, "\n  %s%*s |%s ", paint->blue, digits, "", paint->off);
     text_repeat(out, ' ', before);
     text_puts(out, it->warning ? paint->yellow : paint->red);
     text_char(out, '^');
-    int32_t left = window.last - it->column;
-    text_repeat(out, '~', it->length - 1 < left ? it->length - 1 : left);
+    text_repeat(out, '~', fault_width(&window, it->length) - 1);
     text_printf(out, "%s\n", paint->off);
 }
 

@@ -174,31 +174,60 @@ static bool read_document(struct snapshot *snapshot)
     return snapshot_next(snapshot).kind == JSON_END;
 }
 
-static ssize_t read_file(void *ctx, char *buf, size_t cap)
+/* The file behind a reader, and what of a pipe was read ahead. */
+struct input {
+    int fd;
+    char *ahead;
+    size_t len, used;
+};
+
+static ssize_t read_input(void *ctx, char *buf, size_t cap)
 {
-    return read(*(int *)ctx, buf, cap);
+    struct input *input = ctx;
+    size_t left = input->len - input->used;
+    if (left == 0)
+        return read(input->fd, buf, cap);
+    size_t count = left < cap ? left : cap;
+    memcpy(buf, input->ahead + input->used, count);
+    input->used += count;
+    return (ssize_t)count;
 }
 
-/* The whole of a small file, so that errors can show its lines; large ones and pipes are streamed.
- * *out_text is the caller's to free. */
-static struct json_reader *open_reader(const char *path, int *fd, char **out_text)
+static size_t peek_file(void *ctx, size_t offset, char *buf, size_t cap)
 {
-    enum { SMALL = 1024 * 1024 };
-    struct stat about;
-    bool is_small = fstat(*fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0 &&
-                    about.st_size <= SMALL;
-    char *text = is_small ? malloc((size_t)about.st_size) : NULL;
+    const struct input *input = ctx;
     size_t len = 0;
-    for (ssize_t got = 1; text && got > 0 && len < (size_t)about.st_size; len += (size_t)got) {
-        got = pread(*fd, text + len, (size_t)about.st_size - len, (off_t)len);
-        got = got < 0 ? 0 : got;
+    for (ssize_t got = 1; got > 0 && len < cap; len += got > 0 ? (size_t)got : 0)
+        got = pread(input->fd, buf + len, cap - len, (off_t)(offset + len));
+    return len;
+}
+
+/* Reads as much of a pipe as is kept for errors to show; true when that is all of it. */
+static bool read_ahead(struct input *input)
+{
+    enum { KEPT = 1024 * 1024 };
+    ssize_t got = 1;
+    input->ahead = malloc(KEPT);
+    while (input->ahead && input->len < KEPT && got != 0) {
+        got = read(input->fd, input->ahead + input->len, KEPT - input->len);
+        if (got < 0 && errno != EINTR)
+            break; /* the reader meets it again, and says it */
+        input->len += got > 0 ? (size_t)got : 0;
     }
-    if (!text || len < (size_t)about.st_size) {
-        free(text); /* it cannot be had at once: the stream says why */
-        return json_reader_new(path, read_file, fd, NULL);
-    }
-    *out_text = text;
-    return json_reader_from_text(path, (struct strview){text, len}, NULL);
+    return input->ahead && got == 0;
+}
+
+/* Errors show their lines where the bytes can be had again: in a file, or in a pipe that is short. */
+static struct json_reader *open_reader(const char *path, struct input *input)
+{
+    struct stat about;
+    bool is_file = fstat(input->fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (!is_file && read_ahead(input))
+        return json_reader_from_text(path, (struct strview){input->ahead, input->len}, NULL);
+    struct json_reader *reader = json_reader_new(path, read_input, input, NULL);
+    if (reader && is_file)
+        json_reader_set_peek(reader, peek_file);
+    return reader;
 }
 
 /* Moves the nodes into the cluster. */
@@ -228,13 +257,13 @@ bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, str
     }
     struct snapshot snapshot = {.cluster = cluster, .diag = diag};
     size_t errors = diag->errors;
-    char *text = NULL;
-    snapshot.json = open_reader(path, &fd, &text);
+    struct input input = {.fd = fd};
+    snapshot.json = open_reader(path, &input);
     bool is_whole = snapshot.json && read_document(&snapshot);
     if (!snapshot.json)
         diag_nomem(diag);
     json_reader_free(snapshot.json);
-    free(text);
+    free(input.ahead);
     close(fd);
     bool is_good = is_whole && keep_nodes(&snapshot);
     free(snapshot.nodes);

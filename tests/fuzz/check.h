@@ -49,7 +49,7 @@ static inline void check_words(const char *text)
 static inline void check_report(const struct roost_report *report, const char *name,
                                 struct strview text)
 {
-    struct source source = {name, text};
+    struct source source = {.name = name, .text = text};
     int32_t last_line = source_place(&source, text.len, 1).line;
     size_t errors = 0;
     for (size_t i = 0; i < roost_report_count(report); i++) {

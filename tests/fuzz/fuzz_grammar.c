@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const int32_t totals[] = {-1, 1, 8, 100, 1 << 26};
     if (size == 0)
         return 0;
-    struct source source = {"text", {(const char *)data + 1, size - 1}};
+    struct source source = {.name = "text", .text = {(const char *)data + 1, size - 1}};
     struct rank_bounds bounds = {.label = "g",
                                  .unit = "units",
                                  .total = totals[data[0] % 5],
