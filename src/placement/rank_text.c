@@ -239,15 +239,19 @@ static bool say_misnumbered(struct binding *binding, const struct rank_entry *en
 
 /* Numbers the processes that are not written, and checks those that are. Entries behind a wrong one
  * may count on from it or from what would be right: only another slip is another fault. */
-static bool check_processes(struct binding *binding, struct rank_entry *entry)
+static bool check_processes(struct binding *binding, struct rank_entry *entry, bool is_there)
 {
     int64_t size = range_size(entry->has_processes ? entry->processes : entry->resources);
     bool is_good = true;
     if (!entry->has_processes) {
         if (!binding->is_counted)
             return true;
-        if (binding->next + size > PROCESSES_MAX)
+        if (binding->next + size > PROCESSES_MAX && is_there)
             return say_too_many(binding, entry);
+        if (binding->next + size > PROCESSES_MAX) {
+            binding->is_counted = false; /* that many ranks are not even there */
+            return true;
+        }
         entry->processes =
             (struct rank_range){(int32_t)binding->next, (int32_t)(binding->next + size - 1)};
         binding->written += size;
@@ -298,7 +302,7 @@ static bool bind_entry(struct binding *binding, struct rank_entry *entry)
         binding->is_counted = false; /* how many processes this makes is not known */
         return is_good;
     }
-    if (!check_processes(binding, entry))
+    if (!check_processes(binding, entry, is_there))
         return false; /* with a cure that makes the count right, too */
     /* Ranks that are not there will be others, and so will be their count. */
     return (!is_there || check_counts(entry, binding->bounds, binding->diag)) && is_good;

@@ -128,7 +128,8 @@ def number_entries(
             faults.add("rank")
             next_process = processes.stop
         elif processes.stop > MAX_PROCESSES:
-            faults.add("limit")
+            if entry is None or entry.processes is not None or "fit" not in faults:
+                faults.add("limit")  # implied ones are too many only where there are so many ranks
             next_process = None
         else:
             next_process = processes.stop
