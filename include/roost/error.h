@@ -51,7 +51,7 @@ enum roost_code {
     X(OTHER_LABEL, "other-label") /* env_configs that do not reach a process */                    \
     X(OVERRIDDEN, "overridden")   /* a variable that roost sets anyway */                          \
     X(EXTRA_NODES, "extra-nodes") /* more nodes than num_nodes */                                  \
-    X(NOT_COMPOSED, "defaults")   /* what --hydra did and did not compose */                       \
+    X(NOT_COMPOSED, "defaults")   /* what --hydra did not compose */                               \
     X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
     X(MIXED, "mixed")             /* groups that count different things */
 

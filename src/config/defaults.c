@@ -240,11 +240,8 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
     struct strview text;
     struct node *root = load_file(composer, path, &text);
     struct strview package = root ? package_of(composer, entry, text, outer) : (struct strview){0};
-    struct node *content = package.at ? compose(composer, root, group, package) : NULL;
-    if (content)
-        diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at, "composed '%s' from '%s'%s%s",
-                  quote(entry->name).text, path, package.len ? " under " : "", quote(package).text);
-    return content;
+    /* Said is only what was not composed: the rest is what was asked for. */
+    return package.at ? compose(composer, root, group, package) : NULL;
 }
 
 /* The file's own content in its place: what `defaults` said is done, and not part of it. */
