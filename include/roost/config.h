@@ -25,7 +25,10 @@ struct roost_config_options {
     const char *const *env; /* "NAME=value" texts, NULL-terminated, for ${oc.env:...} */
     bool follow_defaults;   /* compose Hydra `defaults` from files beside the config */
     bool reads_model;       /* read what ROOST_MODE_MODEL_PARALLEL needs: actor, rollout, ... */
-    bool is_composed;       /* `text` is what another YAML reader made of a file: a plain number may
+    const char *const *line_keys; /* the key of each line of a `text` that a program wrote: errors
+                                     that speak of a second place name it instead of the line */
+    size_t line_key_count;
+    bool is_composed; /* `text` is what another YAML reader made of a file: a plain number may
                                have been written in base 60, which is said */
 };
 

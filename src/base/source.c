@@ -2,6 +2,7 @@
  * of keeping tables. Line breaks are YAML 1.1's, as libyaml counts them. */
 #include "base/source.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -188,4 +189,32 @@ struct place place_settle(struct place at)
     size_t from = (size_t)at.part_from;
     at.value = SV("");
     return place_inside(at, value, sv_sub(value, from, from + (size_t)at.part_len));
+}
+
+/* What the user calls the line, when the source has names of its own for it. */
+static const char *key_of(struct place at)
+{
+    return at.source && at.line > 0 && at.line <= at.source->line_key_count
+               ? at.source->line_keys[at.line - 1]
+               : NULL;
+}
+
+struct place_name place_name(struct place at)
+{
+    struct place_name name;
+    const char *key = key_of(at);
+    if (key)
+        snprintf(name.text, sizeof name.text, "%s", quote(sv_from(key)).text);
+    else
+        snprintf(name.text, sizeof name.text, "line %d", (int)at.line);
+    return name;
+}
+
+struct place_name place_full_name(struct place at)
+{
+    struct place_name name = place_name(at);
+    if (!key_of(at))
+        snprintf(name.text, sizeof name.text, "%s:%d",
+                 at.source ? quote(sv_from(at.source->name)).text : "", (int)at.line);
+    return name;
 }

@@ -18,6 +18,9 @@ struct source {
     struct strview text; /* the whole of it; empty when it was streamed */
     source_peek_fn peek; /* of a streamed one that can be read again; may be NULL */
     void *peek_ctx;
+    /* For a text that a program wrote: the key that each line holds. Nobody knows its lines. */
+    const char *const *line_keys;
+    int32_t line_key_count;
 };
 
 struct place {
@@ -60,5 +63,15 @@ struct place place_inside(struct place at, struct strview value, struct strview 
  * Line and column stay those of `at` until place_settle; `value` is borrowed as long. */
 struct place place_part(struct place at, struct strview value, struct strview part);
 struct place place_settle(struct place at);
+
+/* How a sentence names a second place: "line 4", or the key where lines are not the user's. Used as
+ * place_name(at).text inside one expression. */
+struct place_name {
+    char text[128];
+};
+struct place_name place_name(struct place at);
+
+/* The same with the file: "train.yaml:4". */
+struct place_name place_full_name(struct place at);
 
 #endif

@@ -97,8 +97,24 @@ TEST(a_part_that_is_written_otherwise_has_the_place_of_its_scalar)
     assert_int_equal(place_inside(NOWHERE, value, value).line, 0);
 }
 
+TEST(a_second_place_is_named_by_its_line_or_by_the_key_of_the_line)
+{
+    static const char *const keys[] = {"", "cluster", "cluster.num_nodes"};
+    struct source file = {.name = "x.yaml"};
+    struct source keyed = {.name = "config", .line_keys = keys, .line_key_count = 3};
+    struct place at = {.source = &file, .line = 3};
+    assert_string_equal(place_name(at).text, "line 3");
+    assert_string_equal(place_full_name(at).text, "x.yaml:3");
+    at.source = &keyed;
+    assert_string_equal(place_name(at).text, "cluster.num_nodes");
+    assert_string_equal(place_full_name(at).text, "cluster.num_nodes");
+    at.line = 4;
+    assert_string_equal(place_name(at).text, "line 4");
+}
+
 RUN_TESTS(cmocka_unit_test(lines_end_where_yaml_ends_them),
           cmocka_unit_test(empty_lines_and_an_empty_source_are_lines),
           cmocka_unit_test(places_count_characters_not_bytes),
           cmocka_unit_test(a_part_of_a_scalar_is_found_where_the_file_has_its_bytes),
-          cmocka_unit_test(a_part_that_is_written_otherwise_has_the_place_of_its_scalar))
+          cmocka_unit_test(a_part_that_is_written_otherwise_has_the_place_of_its_scalar),
+          cmocka_unit_test(a_second_place_is_named_by_its_line_or_by_the_key_of_the_line))

@@ -13,6 +13,30 @@
 
 enum { CONFIG_BYTES_MAX = 1024 * 1024 };
 
+/* Keys of lines outlive the caller's: a plan still names them. */
+static bool copy_keys(struct roost_config *config, const struct roost_config_options *options,
+                      struct diag *diag)
+{
+    if (options->line_key_count == 0 || options->line_key_count > CONFIG_BYTES_MAX)
+        return true; /* a text within the limit has no more lines */
+    const char **keys = arena_array(&config->arena, const char *, options->line_key_count);
+    for (size_t i = 0; keys && i < options->line_key_count; i++) {
+        /* Lines of one value follow each other and share its key. */
+        bool is_same = i > 0 && strcmp(options->line_keys[i], options->line_keys[i - 1]) == 0;
+        keys[i] =
+            is_same ? keys[i - 1] : arena_copy(&config->arena, sv_from(options->line_keys[i]));
+        if (!keys[i])
+            keys = NULL;
+    }
+    if (!keys) {
+        diag_nomem(diag);
+        return false;
+    }
+    config->source.line_keys = keys;
+    config->source.line_key_count = (int32_t)options->line_key_count;
+    return true;
+}
+
 static bool load_text(struct roost_config *config, const struct roost_config_options *options,
                       struct diag *diag)
 {
@@ -43,7 +67,7 @@ static bool load_text(struct roost_config *config, const struct roost_config_opt
         return false;
     }
     config->source.text = (struct strview){copy, options->text_len};
-    return true;
+    return copy_keys(config, options, diag);
 }
 
 static bool load_tree(struct roost_config *config, const struct roost_config_options *options,
@@ -75,8 +99,8 @@ static void hint_cluster(const struct node *root, struct diag *diag)
         if (sv_is(key->text, "cluster"))
             continue; /* it is there, with nothing below it */
         if (sv_is_nocase(key->text, "cluster") || nearest_word(key->text, KEYS("cluster"))) {
-            diag_hint(diag, "did you mean 'cluster' by '%s' at line %d?", quote(key->text).text,
-                      (int)key->line);
+            diag_hint(diag, "did you mean 'cluster' by '%s' at %s?", quote(key->text).text,
+                      place_name(node_place(key)).text);
             return;
         }
     }

@@ -34,8 +34,8 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
     for (int32_t i = 0; i < env->var_count; i++) {
         if (sv_equal(env->vars[i].name.text, key->text)) {
             diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
-                       "variable '%s' is listed twice for the same nodes; the first is at line %d",
-                       quote(key->text).text, (int)env->vars[i].name.at.line);
+                       "variable '%s' is listed twice for the same nodes; the first is at %s",
+                       quote(key->text).text, place_name(env->vars[i].name.at).text);
             diag_hint(reader->diag, "keep one of the two");
             return false;
         }

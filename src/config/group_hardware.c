@@ -144,8 +144,8 @@ static void check_distinct(struct reader *reader, const struct group_config *gro
             if (early->node_rank != late->node_rank || !is_same(early->config, late->config))
                 continue;
             diag_error(reader->diag, ROOST_ERR_SCHEMA, late->at,
-                       "Duplicate hardware configs: this one is the same as the one at line %d",
-                       (int)early->at.line);
+                       "Duplicate hardware configs: this one is the same as the one at %s",
+                       place_name(early->at).text);
             diag_hint(reader->diag, "remove one, or tell them apart by a field");
             return;
         }

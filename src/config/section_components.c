@@ -32,8 +32,8 @@ static bool add_component(struct reader *reader, const struct node *key, struct 
     const struct component *before = find_component(reader, name);
     if (before) {
         diag_error(reader->diag, ROOST_ERR_NAME, at,
-                   "component '%s' is placed twice (multiple placements); the first is at %s:%d",
-                   quote(name).text, before->at.source->name, (int)before->at.line);
+                   "component '%s' is placed twice (multiple placements); the first is at %s",
+                   quote(name).text, place_full_name(before->at).text);
         diag_hint(reader->diag, "keep '%s' in one place", quote(name).text);
         return false;
     }

@@ -35,9 +35,8 @@ static bool read_label(struct reader *reader, const struct node *group, struct g
     if (before) {
         diag_error(
             reader->diag, ROOST_ERR_NAME, label.at,
-            "label '%s' is given to two node groups (labels must be unique); the first is at "
-            "line %d",
-            quote(label.text).text, (int)before->at.line);
+            "label '%s' is given to two node groups (labels must be unique); the first is at %s",
+            quote(label.text).text, place_name(before->at).text);
         diag_hint(reader->diag, "rename one of the two");
         return false;
     }

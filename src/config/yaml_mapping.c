@@ -41,8 +41,8 @@ static bool add(struct candidates *candidates, struct pair pair, bool is_merged,
 static void say_twice(const struct node *key, const struct node *first, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_SYNTAX, node_place(key),
-               "key '%s' is written twice; the first is at line %d", quote(key->text).text,
-               (int)first->line);
+               "key '%s' is written twice; the first is at %s", quote(key->text).text,
+               place_name(node_place(first)).text);
     diag_hint(diag, "keep one of the two");
 }
 
