@@ -31,6 +31,12 @@ enum roost_accelerator {
 /* "NV_GPU", "NO_ACCEL", ... */
 ROOST_API const char *roost_accelerator_type(enum roost_accelerator accelerator);
 
+/* Reads how a node names the model of its accelerators: "NV_GPU:A800", or "A800" alone, which is
+ * NVIDIA's as in a spec. *out_model points into `text`. */
+ROOST_API enum roost_code roost_accelerator_read(const char *text, enum roost_accelerator *out_type,
+                                                 const char **out_model,
+                                                 struct roost_error *err) ROOST_MUST_USE;
+
 struct roost_cluster;
 
 struct roost_cluster_options {
@@ -64,8 +70,9 @@ struct roost_node_part {
 struct roost_group_part {
     const char *label;
     const char *hardware_type; /* what its ranks count; NULL = nodes, as always for `node` */
-    const int32_t *node_ranks; /* in any order */
+    const int32_t *node_ranks; /* rising */
     int32_t node_count;
+    bool finds_type; /* no type was declared: accelerators where a node has one, else nodes */
 };
 
 struct roost_cluster_parts {
@@ -127,6 +134,11 @@ struct roost_node_group {
 ROOST_API size_t roost_cluster_group_count(const struct roost_cluster *cluster);
 ROOST_API bool roost_cluster_group(const struct roost_cluster *cluster, size_t index,
                                    struct roost_node_group *out);
+
+/* Where rank `rank` of a group is: its node, and which unit of that node it is (0 where ranks count
+ * nodes). false when there is no such group or rank. */
+ROOST_API bool roost_cluster_locate(const struct roost_cluster *cluster, size_t group, int32_t rank,
+                                    int32_t *out_node_rank, int32_t *out_local_rank);
 
 #ifdef __cplusplus
 }

@@ -97,7 +97,8 @@ struct roost_plan_options {
 };
 
 /* Places every component of the config. The config must have been read with `reads_model` for
- * ROOST_MODE_MODEL_PARALLEL. Faults of all components go to `report`, the first to `err` (either may
+ * ROOST_MODE_MODEL_PARALLEL; a cluster has as many nodes as the config says, unless it was described
+ * by parts. Faults of all components go to `report`, the first to `err` (either may
  * be NULL); NULL when there was any. All arguments are borrowed for the call; `options` may be
  * NULL. */
 ROOST_API struct roost_plan *roost_plan_new(const struct roost_config *config,
@@ -119,7 +120,8 @@ ROOST_API void roost_plan_free(struct roost_plan *plan);
 ROOST_API enum roost_plan_mode roost_plan_mode(const struct roost_plan *plan);
 ROOST_API size_t roost_plan_component_count(const struct roost_plan *plan);
 
-/* Borrowed from the plan; NULL when there is none. */
+/* Borrowed from the plan; NULL when there is none. In a model-parallel plan with critic_inference
+ * `inference` is also found as `actor_inference`. */
 ROOST_API const struct roost_component *roost_plan_component(const struct roost_plan *plan,
                                                              size_t index);
 ROOST_API const struct roost_component *roost_plan_find(const struct roost_plan *plan,
@@ -172,6 +174,18 @@ ROOST_API struct roost_plan *roost_plan_new_node(const struct roost_cluster *clu
                                                  const struct roost_scope *scope,
                                                  const int32_t *node_ranks, int32_t process_count,
                                                  struct roost_error *err);
+
+/* --- back: what a component was placed with, to place it again on another cluster --- */
+
+/* false unless its strategy is packed. */
+ROOST_API bool roost_component_packed(const struct roost_component *component,
+                                      struct roost_packed *out);
+
+/* The ranks behind the component's hardware[] (for the strategy `node`: one for each process), as
+ * the constructors above take them with the component's node_groups as labels. `cluster` is the one
+ * it was planned on; false when it is another. */
+ROOST_API bool roost_component_ranks(const struct roost_component *component,
+                                     const struct roost_cluster *cluster, int32_t *out_ranks);
 
 #ifdef __cplusplus
 }

@@ -224,6 +224,8 @@ static bool set_ranges(struct build *build, const struct holdings *holdings)
     int32_t filled = 0;
     for (int32_t i = 0; i < count; i++) {
         int32_t rank = holdings->ranks[i];
+        if (filled && ranges[filled - 1].last == rank)
+            continue; /* processes that share a rank ask for it once */
         if (filled && ranges[filled - 1].last + 1 == rank)
             ranges[filled - 1].last = rank;
         else

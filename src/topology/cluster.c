@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *roost_accelerator_type(enum roost_accelerator accelerator)
-{
-    static const char *const types[] = {
-#define X(name, type, word) type,
-        ROOST_ACCELERATOR_MAP(X)
-#undef X
-    };
-    return types[accelerator];
-}
-
 /* digits "x" digit */
 bool roost_cluster_is_spec(const char *text)
 {
@@ -150,6 +140,7 @@ struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *
         diag_nomem(&diag);
         return NULL;
     }
+    cluster->is_described = true;
     if (topology_from_parts(cluster, parts, &diag) && count_accelerators(cluster, &diag) &&
         topology_add_parts(cluster, parts, &diag))
         return cluster;
@@ -221,5 +212,26 @@ bool roost_cluster_group(const struct roost_cluster *cluster, size_t index,
     const struct node_group *group = &cluster->groups[index];
     *out = (struct roost_node_group){group->label, group->hardware_type, group->node_of_member,
                                      group->member_count, group_size(group)};
+    return true;
+}
+
+bool roost_cluster_locate(const struct roost_cluster *cluster, size_t group, int32_t rank,
+                          int32_t *out_node_rank, int32_t *out_local_rank)
+{
+    if (group >= (size_t)cluster->group_count)
+        return false;
+    const struct node_group *it = &cluster->groups[group];
+    if (rank < 0 || rank >= group_size(it))
+        return false;
+    int32_t low = 0, high = it->member_count - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+        if (it->first_hw_of_member[middle] <= rank)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *out_node_rank = it->node_of_member[low];
+    *out_local_rank = rank - it->first_hw_of_member[low];
     return true;
 }

@@ -54,6 +54,7 @@ struct roost_cluster {
     struct node_group *groups; /* configured ones, then `cluster` and `node` */
     int32_t group_count;
     int64_t member_count; /* of all groups */
+    bool is_described;    /* from parts: there may be more nodes than were described */
 };
 
 /* What ranks of a group count. */

@@ -58,6 +58,20 @@ bool topology_from_parts(struct roost_cluster *cluster, const struct roost_clust
     return true;
 }
 
+/* Ranks of a group run through its nodes in rising order. To sort them here would give other units
+ * to a rank than the describer's own order does. */
+static bool check_rise(const struct roost_group_part *part, int32_t before, int32_t rank,
+                       struct diag *diag)
+{
+    if (before < rank)
+        return true;
+    diag_error(diag, ROOST_ERR_RANK, NOWHERE,
+               "the nodes of node group '%s' must rise, but %d comes after %d", part->label,
+               (int)rank, (int)before);
+    diag_hint(diag, "name each node once, in rising order");
+    return false;
+}
+
 static bool add_part(struct roost_cluster *cluster, const struct roost_group_part *part,
                      struct diag *diag)
 {
@@ -70,8 +84,10 @@ static bool add_part(struct roost_cluster *cluster, const struct roost_group_par
         int32_t rank = part->node_ranks[i];
         is_good = rank >= 0 && rank < cluster->node_count;
         ranks.ranges[ranks.count++] = (struct rank_range){rank, rank};
-        if (is_good)
+        if (is_good) {
+            is_good = i == 0 || check_rise(part, part->node_ranks[i - 1], rank, diag);
             continue;
+        }
         diag_error(diag, ROOST_ERR_FIT, NOWHERE,
                    "node group '%s' names node %d, which is out of range: there are %d nodes",
                    part->label, (int)rank, (int)cluster->node_count);
@@ -85,7 +101,7 @@ static bool add_part(struct roost_cluster *cluster, const struct roost_group_par
             .label = part->label,
             .node_ranks = ranks,
             .hardware_type = {type ? sv_from(type) : SV(""), NOWHERE},
-            .ignores_hardware = !type,
+            .ignores_hardware = !type && (!part->finds_type || strcmp(part->label, "node") == 0),
         };
         is_good = topology_add_group(cluster, &group, diag);
     }

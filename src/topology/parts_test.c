@@ -17,10 +17,10 @@ static struct roost_cluster *build(struct roost_group_part group, struct roost_e
 
 TEST(parts_are_numbered_as_a_described_cluster_is)
 {
-    static const int32_t ranks[] = {1, 0, 1};
+    static const int32_t ranks[] = {0, 1};
     struct roost_error err;
     struct roost_cluster *cluster =
-        build((struct roost_group_part){"both", "Accelerator", ranks, 3}, &err);
+        build((struct roost_group_part){"both", "Accelerator", ranks, 2, false}, &err);
     struct roost_node_group group;
     struct roost_hardware unit;
     assert_int_equal(roost_cluster_accelerator_count(cluster), 6);
@@ -43,7 +43,7 @@ TEST(parts_may_bring_their_own_cluster_group)
 {
     static const int32_t rank = 1;
     struct roost_cluster *cluster =
-        build((struct roost_group_part){"cluster", "Franka", &rank, 1}, NULL);
+        build((struct roost_group_part){"cluster", "Franka", &rank, 1, false}, NULL);
     struct roost_node_group group;
     assert_int_equal(roost_cluster_group_count(cluster), 2);
     assert_true(roost_cluster_group(cluster, 0, &group));
@@ -55,7 +55,7 @@ TEST(the_group_node_counts_nodes_whatever_is_said)
 {
     static const int32_t ranks[] = {0, 1};
     struct roost_cluster *cluster =
-        build((struct roost_group_part){"node", "Accelerator", ranks, 2}, NULL);
+        build((struct roost_group_part){"node", "Accelerator", ranks, 2, false}, NULL);
     struct roost_node_group group;
     assert_true(roost_cluster_group(cluster, 0, &group));
     assert_null(group.hardware_type);
@@ -67,7 +67,7 @@ TEST(parts_that_cannot_be_numbered_are_refused)
 {
     static const int32_t rank = 2;
     struct roost_error err;
-    assert_null(build((struct roost_group_part){"far", NULL, &rank, 1}, &err));
+    assert_null(build((struct roost_group_part){"far", NULL, &rank, 1, false}, &err));
     assert_non_null(strstr(err.message, "'far' names node 2, which is out of range"));
     struct roost_cluster_parts none = {0};
     assert_null(roost_cluster_new_parts(&none, &err));
@@ -75,6 +75,96 @@ TEST(parts_that_cannot_be_numbered_are_refused)
     const struct roost_node_part large = {ROOST_ACCELERATOR_NVIDIA, 1 << 20, NULL, 0};
     assert_null(roost_cluster_new_parts(&(struct roost_cluster_parts){&large, 1, NULL, 0}, &err));
     assert_non_null(strstr(err.message, "node 0 has 1048576 accelerators"));
+}
+
+TEST(nodes_of_a_part_rise)
+{
+    static const int32_t falling[] = {1, 0}, twice[] = {1, 1};
+    struct roost_error err;
+    assert_null(build((struct roost_group_part){"a", NULL, falling, 2, false}, &err));
+    assert_string_equal(err.message, "the nodes of node group 'a' must rise, but 0 comes after 1");
+    assert_string_equal(err.hint, "name each node once, in rising order");
+    assert_null(build((struct roost_group_part){"a", NULL, twice, 2, false}, &err));
+    assert_non_null(strstr(err.message, "but 1 comes after 1"));
+}
+
+TEST(a_type_that_was_not_declared_is_found)
+{
+    static const int32_t ranks[] = {0, 1};
+    static const struct roost_node_part bare[] = {{.num_accelerators = 0}, {.num_accelerators = 0}};
+    const struct roost_group_part groups[] = {{"a", NULL, ranks, 2, true},
+                                              {"b", "Franka", ranks, 2, true},
+                                              {"c", NULL, ranks, 2, false},
+                                              {"node", NULL, ranks, 2, true}};
+    static const char *const expected[] = {"Accelerator", "Franka", NULL, NULL};
+    struct roost_cluster *cluster = roost_cluster_new_parts(
+        &(struct roost_cluster_parts){nodes, 2, groups, ROWS(groups)}, NULL);
+    struct roost_cluster *empty =
+        roost_cluster_new_parts(&(struct roost_cluster_parts){bare, 2, groups, 1}, NULL);
+    struct roost_node_group group;
+    for (size_t g = 0; g < ROWS(groups); g++) {
+        roost_cluster_group(cluster, g, &group);
+        if (expected[g])
+            assert_string_equal(group.hardware_type, expected[g]);
+        else
+            assert_null(group.hardware_type);
+    }
+    roost_cluster_group(empty, 0, &group);
+    assert_null(group.hardware_type);
+    roost_cluster_free(cluster);
+    roost_cluster_free(empty);
+}
+
+TEST(a_rank_is_found_on_its_node)
+{
+    static const int32_t ranks[] = {0, 1};
+    struct roost_cluster *cluster =
+        build((struct roost_group_part){"a", "Accelerator", ranks, 2, false}, NULL);
+    int32_t node = -1, local = -1;
+    static const int32_t expected[][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 1}};
+    for (int32_t rank = 0; rank < 6; rank++) {
+        assert_true(roost_cluster_locate(cluster, 0, rank, &node, &local));
+        assert_int_equal(node, expected[rank][0]);
+        assert_int_equal(local, expected[rank][1]);
+    }
+    assert_true(roost_cluster_locate(cluster, 2, 1, &node, &local)); /* the group `node` */
+    assert_int_equal(node, 1);
+    assert_int_equal(local, 0);
+    assert_false(roost_cluster_locate(cluster, 0, 6, &node, &local));
+    assert_false(roost_cluster_locate(cluster, 0, -1, &node, &local));
+    assert_false(roost_cluster_locate(cluster, 3, 0, &node, &local));
+    roost_cluster_free(cluster);
+}
+
+TEST(models_of_accelerators_name_their_type)
+{
+    static const struct {
+        const char *text;
+        enum roost_accelerator type;
+        const char *model, *hint; /* a model of NULL is refused with the hint */
+    } rows[] = {
+        {"NV_GPU:A800", ROOST_ACCELERATOR_NVIDIA, "A800", NULL},
+        {"NPU:910B", ROOST_ACCELERATOR_ASCEND, "910B", NULL},
+        {"NPU:", ROOST_ACCELERATOR_ASCEND, "", NULL},
+        {"RTX 3090", ROOST_ACCELERATOR_NVIDIA, "RTX 3090", NULL},
+        {"", ROOST_ACCELERATOR_NVIDIA, "", NULL},
+        {"NVGPU:A800", 0, NULL, "did you mean the type 'NV_GPU'?"},
+        {"NV_GPU:A:B", 0, NULL, "write NV_GPU:A800, or the model alone for NVIDIA"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        enum roost_accelerator type = ROOST_ACCELERATOR_NONE;
+        const char *model = NULL;
+        struct roost_error err;
+        enum roost_code code = roost_accelerator_read(rows[i].text, &type, &model, &err);
+        CHECK_FACT(rows[i].text, (code == ROOST_OK) == (rows[i].model != NULL));
+        if (rows[i].model) {
+            CHECK_TEXT(rows[i].text, model, rows[i].model);
+            CHECK_FACT(rows[i].text, type == rows[i].type);
+            continue;
+        }
+        CHECK_SAYS(rows[i].text, err.message, "the model of an accelerator is TYPE:MODEL, not '");
+        CHECK_TEXT(rows[i].text, err.hint, rows[i].hint);
+    }
 }
 
 TEST(the_first_nodes_are_taken_when_asked)
@@ -112,5 +202,9 @@ RUN_TESTS(cmocka_unit_test(parts_are_numbered_as_a_described_cluster_is),
           cmocka_unit_test(parts_may_bring_their_own_cluster_group),
           cmocka_unit_test(the_group_node_counts_nodes_whatever_is_said),
           cmocka_unit_test(parts_that_cannot_be_numbered_are_refused),
+          cmocka_unit_test(nodes_of_a_part_rise),
+          cmocka_unit_test(a_type_that_was_not_declared_is_found),
+          cmocka_unit_test(a_rank_is_found_on_its_node),
+          cmocka_unit_test(models_of_accelerators_name_their_type),
           cmocka_unit_test(the_first_nodes_are_taken_when_asked),
           cmocka_unit_test(a_number_of_nodes_agrees_with_the_config))

@@ -1,0 +1,78 @@
+/* component_ranks.c - the numbers that a component of a plan was placed with, as a strategy takes
+ * them: the way back from columns to ranks of the node groups. */
+#include "placement/plan.h"
+
+/* A group of the component, where its ranks start, and the member that was met last. */
+struct numbering {
+    const struct node_group *group;
+    int32_t index; /* in the component's labels; -1 = none yet */
+    int32_t base;
+    int32_t member;
+};
+
+static bool find_group(const struct roost_component *component, const struct roost_cluster *cluster,
+                       int32_t index, struct numbering *out)
+{
+    bool is_node = component->strategy == ROOST_STRATEGY_NODE;
+    *out = (struct numbering){.index = index};
+    for (int32_t g = 0; g <= index; g++) {
+        out->group = cluster_find_group(cluster, sv_from(component->node_groups[g]));
+        if (!out->group)
+            return false;
+        if (g < index)
+            out->base += is_node ? out->group->member_count : group_size(out->group);
+    }
+    return true;
+}
+
+static bool find_member(struct numbering *it, int32_t node_rank)
+{
+    const struct node_group *group = it->group;
+    if (it->member < group->member_count && group->node_of_member[it->member] == node_rank)
+        return true;
+    int32_t low = 0, high = group->member_count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (group->node_of_member[middle] < node_rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    it->member = low;
+    return low < group->member_count && group->node_of_member[low] == node_rank;
+}
+
+bool roost_component_ranks(const struct roost_component *component,
+                           const struct roost_cluster *cluster, int32_t *out_ranks)
+{
+    struct numbering at = {.index = -1};
+    for (int32_t p = 0; p < component->world_size; p++) {
+        if (at.index != component->node_group[p] &&
+            !find_group(component, cluster, component->node_group[p], &at))
+            return false;
+        if (!find_member(&at, component->cluster_node_rank[p]))
+            return false;
+        if (component->strategy == ROOST_STRATEGY_NODE) {
+            out_ranks[p] = at.base + at.member;
+            continue;
+        }
+        int32_t first = at.base + at.group->first_hw_of_member[at.member];
+        for (int32_t i = component->first_hardware[p]; i < component->first_hardware[p + 1]; i++)
+            out_ranks[i] = first + component->hardware[i];
+    }
+    return true;
+}
+
+bool roost_component_packed(const struct roost_component *component, struct roost_packed *out)
+{
+    if (component->strategy != ROOST_STRATEGY_PACKED || component->world_size == 0)
+        return false;
+    int32_t each = component->first_hardware[1];
+    *out = (struct roost_packed){
+        .start = component->hardware_ranges[0].first,
+        .end = component->hardware_ranges[component->hardware_range_count - 1].last,
+        .per_process = each,
+        .stride = each > 1 ? component->hardware[1] - component->hardware[0] : 1,
+    };
+    return true;
+}
