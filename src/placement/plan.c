@@ -103,6 +103,24 @@ static void place_hybrid(struct roost_plan *plan, const struct roost_config *con
     }
 }
 
+/* A group that the config declares is missing only where the cluster was made without the config. */
+static bool has_declared(const struct placement_rule *rule, const struct roost_config *config,
+                         const struct roost_cluster *cluster, struct diag *diag)
+{
+    for (int32_t i = 0; !rule->is_broken && i < rule->label_count; i++) {
+        const struct word *label = &rule->labels[i];
+        if (!config_find_group(config, label->text) || cluster_find_group(cluster, label->text))
+            continue;
+        diag_error(diag, ROOST_ERR_REFERENCE, label->at,
+                   "the config declares node group '%s', but there is no node group '%s' in the "
+                   "cluster",
+                   quote(label->text).text, quote(label->text).text);
+        diag_hint(diag, "make the cluster with this config: pass it to Cluster as cluster_cfg");
+        return false;
+    }
+    return true;
+}
+
 static void place_all(struct roost_plan *plan, const struct roost_config *config,
                       const struct roost_cluster *cluster, const struct roost_plan_options *options,
                       struct diag *diag)
@@ -116,7 +134,8 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
         return;
     }
     for (int32_t r = 0; r < config->rule_count; r++)
-        rule_bind(&rules[r], &config->rules[r], cluster, diag);
+        if (has_declared(&config->rules[r], config, cluster, diag))
+            rule_bind(&rules[r], &config->rules[r], cluster, diag);
     bool *is_placed = NULL;
     bool is_model = options->mode == ROOST_MODE_MODEL_PARALLEL;
     if (is_model) {
@@ -133,6 +152,20 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
     arena_release(&scratch);
 }
 
+/* Only a cluster that was made without this config can have another number of nodes. */
+static bool check_num_nodes(const struct roost_config *config, const struct roost_cluster *cluster,
+                            struct diag *diag)
+{
+    if (config->num_nodes == 0 || cluster->is_described || config->num_nodes == cluster->node_count)
+        return true;
+    diag_error(diag, ROOST_ERR_FIT, config->num_nodes_at,
+               "num_nodes is %d, but the cluster to place on has %d", (int)config->num_nodes,
+               (int)cluster->node_count);
+    diag_hint(diag, "set num_nodes to %d, or make the cluster with this config",
+              (int)cluster->node_count);
+    return false;
+}
+
 struct roost_plan *roost_plan_new(const struct roost_config *config,
                                   const struct roost_cluster *cluster,
                                   const struct roost_plan_options *options,
@@ -145,7 +178,8 @@ struct roost_plan *roost_plan_new(const struct roost_config *config,
         diag_nomem(&diag);
         return NULL;
     }
-    place_all(plan, config, cluster, options ? options : &defaults, &diag);
+    if (check_num_nodes(config, cluster, &diag))
+        place_all(plan, config, cluster, options ? options : &defaults, &diag);
     if (diag.errors == 0)
         return plan;
     roost_plan_free(plan);
@@ -237,12 +271,22 @@ const struct roost_component *roost_plan_component(const struct roost_plan *plan
     return index < (size_t)plan->component_count ? &plan->components[index] : NULL;
 }
 
-const struct roost_component *roost_plan_find(const struct roost_plan *plan, const char *name)
+static const struct roost_component *find(const struct roost_plan *plan, const char *name)
 {
     for (int32_t c = 0; c < plan->component_count; c++)
         if (strcmp(plan->components[c].name, name) == 0)
             return &plan->components[c];
     return NULL;
+}
+
+const struct roost_component *roost_plan_find(const struct roost_plan *plan, const char *name)
+{
+    const struct roost_component *found = find(plan, name);
+    /* Beside the critic's inference the actor's goes by its full name too, as in RLinf. */
+    if (!found && plan->model_parallel && strcmp(name, "actor_inference") == 0 &&
+        find(plan, "critic_inference"))
+        found = find(plan, "inference");
+    return found;
 }
 
 const struct roost_model_parallel *roost_plan_model_parallel(const struct roost_plan *plan)

@@ -29,7 +29,7 @@ def test_components_are_listed_counted_and_placed() -> None:
     assert isinstance(placement.get_strategy("rollout"), roost.FlexiblePlacementStrategy)
     assert isinstance(placement.get_strategy("env"), roost.NodePlacementStrategy)
     assert visible(placement, "rollout", cluster) == ["0,1", "2,3", "4,5", "6,7"]
-    assert ComponentPlacement(config({"actor": 0}), cluster).placement_mode is None
+    assert ComponentPlacement(config({"actor": 0}, 2), cluster).placement_mode is None
 
 
 def test_a_strategy_of_a_config_goes_to_other_clusters_too() -> None:
@@ -39,7 +39,7 @@ def test_a_strategy_of_a_config_goes_to_other_clusters_too() -> None:
     assert [p.visible_accelerators for p in shared] == [["0", "1", "2", "3"]] * 2
     assert [p.cluster_node_rank for p in strategy.get_placement(Cluster(cluster="2x2"))] == [1, 1]
     assert [p.cluster_node_rank for p in strategy.get_placement(2, True)] == [1, 1]
-    with pytest.raises(roost.Error, match="out of range"):
+    with pytest.raises(roost.RankError, match="out of range"):
         strategy.get_placement(Cluster(cluster="1x2"))
 
 

@@ -52,6 +52,7 @@ VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not co
 OTHER_FILES = {
     "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
+    "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/parts_test.c",
     "src/topology/parts.c": "only clusters that Python objects describe; src/topology/parts_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
 }
@@ -66,6 +67,10 @@ OTHER_TEXTS = {
     'write "%lld:%lld" in quotes there': "its cure",
     "'num_nodes' must be a positive integer, or 0 for all nodes, not %d": "roost_cluster_options.num_nodes, from C and Python only; src/topology/parts_test.c",
     "num_nodes is asked to be %d, but the config says %d": "the same",
+    "the config declares node group '%s', but there is no node group '%s' in the cluster": "a cluster made without the config, from C and Python only; src/placement/plan_again_test.c",
+    "make the cluster with this config: pass it to Cluster as cluster_cfg": "its cure",
+    "num_nodes is %d, but the cluster to place on has %d": "the same",
+    "set num_nodes to %d, or make the cluster with this config": "its cure",
     "merges bring in more than %d keys": "a second fence: the limit on aliases comes before it",
     "cannot write: %s": "test_a_full_disk_is_said below",
     "cannot write to standard output": "test_a_full_disk_is_said below",
