@@ -25,12 +25,20 @@ void *binding_alloc(PyTypeObject *type);
 /* Gives the object's memory and its hold on the type back; what it owns is gone already. */
 void binding_dealloc(PyObject *self);
 
-/* Raises roost.Error (or RankError) with code, file, line, column, key and hint; returns NULL. `paths`
- * is a tuple of keys by line for a config that came as a mapping, or NULL: then lines are lines. */
-PyObject *binding_raise(struct binding *binding, const struct roost_error *error, PyObject *paths);
+/* Raises roost.Error (or RankError) with code, file, line, column, key and hint of the first error;
+ * returns NULL. Its text and `errors` have all errors of the report, which may be NULL. `paths` is a
+ * tuple of keys by line for a config that came as a mapping, or NULL: then lines are lines. */
+PyObject *binding_raise(struct binding *binding, const struct roost_error *error,
+                        const struct roost_report *report, PyObject *paths);
 
 /* Tuples (word, place, message, hint) of the report's warnings. */
 PyObject *binding_warnings(const struct roost_report *report, PyObject *paths);
+
+/* A cure without the program's options; a function of the module. */
+PyObject *python_words(PyObject *module, PyObject *hint);
+
+/* UTF-8 borrowed from a str; NULL with an exception that names `what`. */
+const char *binding_text(struct binding *binding, PyObject *value, const char *what);
 
 /* Texts borrowed from a Python sequence, NULL-terminated, and what keeps them alive. */
 struct texts {
@@ -40,11 +48,11 @@ struct texts {
 };
 
 /* Fills *out from a sequence of str; false with an exception that names `what`. */
-bool texts_open(struct texts *out, PyObject *sequence, const char *what);
+bool texts_open(struct binding *binding, struct texts *out, PyObject *sequence, const char *what);
 void texts_close(struct texts *texts);
 
-/* An int from a Python object, within int32_t; an error names the argument. */
-bool binding_int32(PyObject *value, const char *what, int32_t *out);
+/* An int from a Python object; a TypeError or, outside int32_t, a range_error names the argument. */
+bool binding_int32(PyObject *value, const char *what, PyObject *range_error, int32_t *out);
 
 /* Whether `value` is of our type; an error names the argument. */
 bool binding_want(PyObject *value, PyTypeObject *type, const char *what);
@@ -59,6 +67,12 @@ const struct roost_config *config_value(PyObject *config);
 PyObject *config_paths(PyObject *config); /* borrowed; NULL for a file */
 const struct roost_cluster *cluster_value(PyObject *cluster);
 
+/* Take the value, also on failure, and the list of warnings. */
+PyObject *cluster_take(PyTypeObject *type, struct roost_cluster *value, PyObject *warnings);
+
+/* The class method Cluster.from_parts(nodes, groups). */
+PyObject *cluster_from_parts(PyObject *class, PyObject *args);
+
 /* Takes the plan, also on failure. */
 PyObject *plan_take(struct binding *binding, struct roost_plan *plan);
 
@@ -66,13 +80,37 @@ PyObject *plan_take(struct binding *binding, struct roost_plan *plan);
 PyObject *placements_new(struct binding *binding, PyObject *plan,
                          const struct roost_component *component);
 
+/* The component behind placements, borrowed. */
+const struct roost_component *placements_component(PyObject *placements);
+
+/* A column of a component; `data` is NULL where the component has no such column. */
+struct column_entry {
+    const char *name;
+    const void *data;
+    Py_ssize_t count, item_size;
+};
+
+/* Fills *out; false with a KeyError when no column has that name. */
+bool find_column(const struct roost_component *component, PyObject *name, struct column_entry *out);
+
+/* Raises a TypeError that says what to pickle instead; returns NULL. */
+PyObject *binding_refuse_pickle(PyObject *self, const char *instead);
+
+/* Whether two processes have equal fields. */
+bool rows_equal(const struct roost_component *a, int32_t rank_a, const struct roost_component *b,
+                int32_t rank_b);
+
+/* How many accelerators a process sees, and which the one at `index` is. */
+int32_t row_visible_count(const struct roost_component *component, int32_t rank);
+int32_t row_visible(const struct roost_component *component, int32_t rank, int32_t index);
+
 /* One process of placements; the attributes are read when asked for. */
 PyObject *placement_new(PyTypeObject *type, PyObject *placements,
                         const struct roost_component *component, int32_t rank);
 
-/* Read-only memory of the plan as a buffer: int32_t, or uint8_t when item_size is 1. */
-PyObject *column_new(struct binding *binding, PyObject *owner, const void *data, Py_ssize_t count,
-                     Py_ssize_t item_size);
+/* Read-only memory of the plan as a buffer: int32_t, or uint8_t when item_size is 1. The name is
+ * static. */
+PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec;

@@ -1,4 +1,5 @@
-/* cluster.c - the type Cluster: found by the library, or described by Python objects. */
+/* cluster.c - the type Cluster: found by the library, or described by Python objects
+ * (cluster_parts.c). */
 #include "binding.h"
 
 struct cluster_object {
@@ -20,8 +21,7 @@ static void dealloc(PyObject *self)
     binding_dealloc(self);
 }
 
-/* Takes the value, also on failure, and the list of warnings. */
-static PyObject *take(PyTypeObject *type, struct roost_cluster *value, PyObject *warnings)
+PyObject *cluster_take(PyTypeObject *type, struct roost_cluster *value, PyObject *warnings)
 {
     struct cluster_object *self = warnings ? binding_alloc(type) : NULL;
     if (!self) {
@@ -38,16 +38,18 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"text", "config", "num_nodes", NULL};
     struct binding *binding = binding_of(type);
-    const char *text = NULL;
-    PyObject *config = Py_None, *num_nodes = NULL;
+    PyObject *text, *config = Py_None, *num_nodes = NULL;
     struct roost_cluster_options options = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "z|OO:Cluster", words, &text, &config,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:Cluster", words, &text, &config,
                                      &num_nodes) ||
         (config != Py_None && !binding_want(config, binding->config, "config")) ||
-        (num_nodes && !binding_int32(num_nodes, "num_nodes", &options.num_nodes)))
+        (num_nodes && !binding_int32(num_nodes, "num_nodes", binding->error, &options.num_nodes)))
+        return NULL;
+    /* A path is bytes, whatever they spell. */
+    options.text = text == Py_None ? NULL : PyBytes_AsString(text);
+    if (text != Py_None && !options.text)
         return NULL;
     PyObject *paths = config == Py_None ? NULL : config_paths(config);
-    options.text = text;
     options.config = config == Py_None ? NULL : config_value(config);
     struct roost_error error;
     struct roost_report *report = roost_report_new();
@@ -57,118 +59,9 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_BEGIN_ALLOW_THREADS
     value = roost_cluster_new(&options, report, &error);
     Py_END_ALLOW_THREADS
-    PyObject *self = value ? take(type, value, binding_warnings(report, paths))
-                           : binding_raise(binding, &error, paths);
+    PyObject *self = value ? cluster_take(type, value, binding_warnings(report, paths))
+                           : binding_raise(binding, &error, report, paths);
     roost_report_free(report);
-    return self;
-}
-
-/* --- from parts --- */
-
-/* What Python described, borrowed from it for the call. */
-struct parts {
-    struct roost_node_part *nodes;
-    struct texts *hardware; /* of each node */
-    Py_ssize_t node_count;
-    struct roost_group_part *groups;
-    int32_t **node_ranks; /* of each group */
-    Py_ssize_t group_count;
-};
-
-static void parts_release(struct parts *parts)
-{
-    for (Py_ssize_t n = 0; parts->hardware && n < parts->node_count; n++)
-        texts_close(&parts->hardware[n]);
-    for (Py_ssize_t g = 0; parts->node_ranks && g < parts->group_count; g++)
-        PyMem_Free(parts->node_ranks[g]);
-    PyMem_Free(parts->nodes);
-    PyMem_Free(parts->hardware);
-    PyMem_Free(parts->groups);
-    PyMem_Free(parts->node_ranks);
-}
-
-/* (index of the accelerator type, how many, hardware types) */
-static bool read_node(PyObject *item, struct roost_node_part *out, struct texts *hardware)
-{
-    PyObject *type, *count, *types;
-    int32_t accelerator;
-    if (!PyArg_ParseTuple(item, "OOO:node", &type, &count, &types) ||
-        !binding_int32(type, "accelerator_type", &accelerator) ||
-        !binding_int32(count, "num_accelerators", &out->num_accelerators) ||
-        !texts_open(hardware, types, "hardware types"))
-        return false;
-    if (accelerator < 0 || accelerator > ROOST_ACCELERATOR_KUNLUN) {
-        PyErr_Format(PyExc_ValueError, "accelerator_type is out of range: %R", type);
-        return false;
-    }
-    out->accelerator = (enum roost_accelerator)accelerator;
-    out->hardware_types = hardware->texts;
-    out->hardware_count = (size_t)hardware->count;
-    return true;
-}
-
-/* (label, hardware type or None, tuple of node ranks) */
-static bool read_group(PyObject *item, struct roost_group_part *out, int32_t **ranks)
-{
-    PyObject *nodes;
-    if (!PyArg_ParseTuple(item, "szO!:group", &out->label, &out->hardware_type, &PyTuple_Type,
-                          &nodes))
-        return false;
-    Py_ssize_t count = PyTuple_Size(nodes);
-    *ranks = count < INT32_MAX ? PyMem_Calloc((size_t)count + 1, sizeof **ranks) : NULL;
-    if (!*ranks) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (!binding_int32(PyTuple_GetItem(nodes, i), "node_ranks", &(*ranks)[i]))
-            return false;
-    out->node_ranks = *ranks;
-    out->node_count = (int32_t)count;
-    return true;
-}
-
-static bool parts_init(struct parts *parts, PyObject *nodes, PyObject *groups)
-{
-    *parts = (struct parts){.node_count = PyTuple_Size(nodes), .group_count = PyTuple_Size(groups)};
-    size_t node_count = (size_t)parts->node_count, group_count = (size_t)parts->group_count;
-    parts->nodes = PyMem_Calloc(node_count + 1, sizeof *parts->nodes);
-    parts->hardware = PyMem_Calloc(node_count + 1, sizeof *parts->hardware);
-    parts->groups = PyMem_Calloc(group_count + 1, sizeof *parts->groups);
-    parts->node_ranks = PyMem_Calloc(group_count + 1, sizeof *parts->node_ranks);
-    if (!parts->nodes || !parts->hardware || !parts->groups || !parts->node_ranks ||
-        parts->node_count > INT32_MAX) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t n = 0; n < parts->node_count; n++)
-        if (!read_node(PyTuple_GetItem(nodes, n), &parts->nodes[n], &parts->hardware[n]))
-            return false;
-    for (Py_ssize_t g = 0; g < parts->group_count; g++)
-        if (!read_group(PyTuple_GetItem(groups, g), &parts->groups[g], &parts->node_ranks[g]))
-            return false;
-    return true;
-}
-
-static PyObject *from_parts(PyObject *class, PyObject *args)
-{
-    PyTypeObject *type = (PyTypeObject *)class;
-    PyObject *nodes, *groups, *self = NULL;
-    struct parts parts;
-    if (!PyArg_ParseTuple(args, "O!O!:from_parts", &PyTuple_Type, &nodes, &PyTuple_Type, &groups))
-        return NULL;
-    if (parts_init(&parts, nodes, groups)) {
-        struct roost_cluster_parts wanted = {parts.nodes, (int32_t)parts.node_count, parts.groups,
-                                             (size_t)parts.group_count};
-        struct roost_error error;
-        struct roost_cluster *value;
-        Py_BEGIN_ALLOW_THREADS
-        value = roost_cluster_new_parts(&wanted, &error);
-        Py_END_ALLOW_THREADS
-        self = value ? take(type, value, PyList_New(0))
-                     : binding_raise(binding_of(type), &error, NULL);
-    }
-    parts_release(&parts);
     return self;
 }
 
@@ -184,28 +77,96 @@ static PyObject *hardware_list(const struct roost_cluster *cluster, int32_t node
     return list;
 }
 
-static PyObject *get_nodes(PyObject *self, void *closure)
+static bool has_node(const struct roost_node_group *group, int32_t node_rank)
+{
+    int32_t low = 0, high = group->node_count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (group->node_ranks[middle] < node_rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < group->node_count && group->node_ranks[low] == node_rank;
+}
+
+/* Labels of the groups that hold the node. */
+static PyObject *label_list(const struct roost_cluster *cluster, int32_t node_rank)
+{
+    struct roost_node_group group;
+    PyObject *labels = PyList_New(0);
+    for (size_t g = 0; labels && roost_cluster_group(cluster, g, &group); g++)
+        if (has_node(&group, node_rank))
+            binding_append(&labels, PyUnicode_FromString(group.label));
+    return labels;
+}
+
+static PyObject *get_node(PyObject *self, PyObject *rank)
+{
+    struct binding *binding = binding_of(Py_TYPE(self));
+    const struct roost_cluster *cluster = cluster_value(self);
+    struct roost_node node;
+    int32_t node_rank;
+    if (!binding_int32(rank, "node_rank", binding->rank_error, &node_rank))
+        return NULL;
+    if (!roost_cluster_node(cluster, node_rank, &node)) {
+        PyErr_Format(binding->rank_error, "node_rank %d is out of range: there are %d nodes",
+                     (int)node_rank, (int)roost_cluster_node_count(cluster));
+        return NULL;
+    }
+    PyObject *labels = label_list(cluster, node_rank),
+             *hardware = hardware_list(cluster, node_rank);
+    PyObject *dict = NULL;
+    if (labels && hardware)
+        dict = Py_BuildValue("{s:i,s:O,s:z,s:z,s:i,s:s,s:z,s:i,s:O}", "node_rank",
+                             (int)node.node_rank, "labels", labels, "id", node.id, "address",
+                             node.address, "num_cpus", (int)node.num_cpus, "accelerator_type",
+                             roost_accelerator_type(node.accelerator), "accelerator_model",
+                             node.accelerator_model, "num_accelerators", (int)node.num_accelerators,
+                             "hardware", hardware);
+    Py_XDECREF(labels);
+    Py_XDECREF(hardware);
+    return dict;
+}
+
+/* (node rank, unit of the node) of a rank of a group. */
+static PyObject *locate(PyObject *self, PyObject *args)
+{
+    struct binding *binding = binding_of(Py_TYPE(self));
+    Py_ssize_t group;
+    PyObject *rank;
+    int32_t hardware_rank, node_rank, local_rank;
+    if (!PyArg_ParseTuple(args, "nO:locate", &group, &rank) ||
+        !binding_int32(rank, "hardware_rank", binding->rank_error, &hardware_rank))
+        return NULL;
+    if (roost_cluster_locate(cluster_value(self), (size_t)group, hardware_rank, &node_rank,
+                             &local_rank))
+        return Py_BuildValue("(ii)", (int)node_rank, (int)local_rank);
+    struct roost_node_group it = {.label = ""};
+    roost_cluster_group(cluster_value(self), (size_t)group, &it);
+    PyErr_Format(binding->rank_error,
+                 "hardware_rank %d is out of range: node group '%s' has %lld ranks",
+                 (int)hardware_rank, it.label, (long long)it.resource_count);
+    return NULL;
+}
+
+/* How many accelerators nodes have, each number once. */
+static PyObject *get_counts(PyObject *self, void *closure)
 {
     (void)closure;
-    const struct roost_cluster *cluster = cluster_value(self);
-    int32_t count = roost_cluster_node_count(cluster);
-    PyObject *nodes = PyList_New(0);
-    for (int32_t n = 0; nodes && n < count; n++) {
-        struct roost_node node;
-        roost_cluster_node(cluster, n, &node);
-        PyObject *hardware = hardware_list(cluster, n);
-        binding_append(
-            &nodes,
-            hardware ? Py_BuildValue("{s:i,s:z,s:z,s:i,s:s,s:z,s:i,s:O}", "node_rank",
-                                     (int)node.node_rank, "id", node.id, "address", node.address,
-                                     "num_cpus", (int)node.num_cpus, "accelerator_type",
-                                     roost_accelerator_type(node.accelerator), "accelerator_model",
-                                     node.accelerator_model, "num_accelerators",
-                                     (int)node.num_accelerators, "hardware", hardware)
-                     : NULL);
-        Py_XDECREF(hardware);
+    struct roost_node node;
+    int32_t before = -1;
+    PyObject *counts = PySet_New(NULL);
+    for (int32_t n = 0; counts && roost_cluster_node(cluster_value(self), n, &node); n++) {
+        if (node.num_accelerators == before)
+            continue;
+        before = node.num_accelerators;
+        PyObject *count = PyLong_FromLong(before);
+        if (!count || PySet_Add(counts, count) < 0)
+            Py_CLEAR(counts);
+        Py_XDECREF(count);
     }
-    return nodes;
+    return counts;
 }
 
 static PyObject *get_groups(PyObject *self, void *closure)
@@ -217,9 +178,9 @@ static PyObject *get_groups(PyObject *self, void *closure)
         struct roost_node_group group;
         roost_cluster_group(cluster, g, &group);
         PyObject *ranks = binding_int_list(group.node_ranks, group.node_count);
-        binding_append(&groups,
-                       ranks ? Py_BuildValue("(szO)", group.label, group.hardware_type, ranks)
-                             : NULL);
+        binding_append(&groups, ranks ? Py_BuildValue("(szOL)", group.label, group.hardware_type,
+                                                      ranks, (long long)group.resource_count)
+                                      : NULL);
         Py_XDECREF(ranks);
     }
     return groups;
@@ -246,8 +207,9 @@ static PyObject *get_warnings(PyObject *self, void *closure)
 }
 
 static PyGetSetDef fields[] = {
-    {"nodes", get_nodes, NULL, "a dict a node, in node order", NULL},
-    {"groups", get_groups, NULL, "(label, hardware type or None, node ranks)", NULL},
+    {"groups", get_groups, NULL, "(label, hardware type or None, node ranks, how many ranks)",
+     NULL},
+    {"accelerator_counts", get_counts, NULL, "accelerators of a node, each number once", NULL},
     {"num_nodes", get_num_nodes, NULL, "nodes", NULL},
     {"num_accelerators", get_accelerators, NULL, "accelerators in all", NULL},
     {"warnings", get_warnings, NULL, "(word, place, message, hint)", NULL},
@@ -255,7 +217,9 @@ static PyGetSetDef fields[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"from_parts", from_parts, METH_VARARGS | METH_CLASS, "from_parts(nodes, groups)"},
+    {"node", get_node, METH_O, "a node as a dict"},
+    {"locate", locate, METH_VARARGS, "locate(group index, rank) -> (node rank, local rank)"},
+    {"from_parts", cluster_from_parts, METH_VARARGS | METH_CLASS, "from_parts(nodes, groups)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -4,21 +4,22 @@
 struct column_object {
     PyObject_HEAD
     PyObject *owner; /* keeps the memory alive */
+    const char *name;
     const void *data;
     Py_ssize_t count, item_size;
 };
 
-PyObject *column_new(struct binding *binding, PyObject *owner, const void *data, Py_ssize_t count,
-                     Py_ssize_t item_size)
+PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry)
 {
     struct column_object *self = binding_alloc(binding->column);
     if (!self)
         return NULL;
     Py_INCREF(owner);
     self->owner = owner;
-    self->data = data;
-    self->count = count;
-    self->item_size = item_size;
+    self->name = entry->name;
+    self->data = entry->data;
+    self->count = entry->count;
+    self->item_size = entry->item_size;
     return (PyObject *)self;
 }
 
@@ -67,18 +68,38 @@ static PyObject *item(PyObject *self, Py_ssize_t index)
                                               : ((const uint8_t *)it->data)[index]);
 }
 
+static PyObject *repr(PyObject *self)
+{
+    const struct column_object *it = (const struct column_object *)self;
+    return PyUnicode_FromFormat("<roost.Column %s: %zd x %s>", it->name, it->count,
+                                it->item_size == 4 ? "int32" : "uint8");
+}
+
+static PyObject *reduce(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return binding_refuse_pickle(self, "list(column) or numpy.array(column)");
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "says what to pickle instead"},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "A column of a plan: read-only memory for memoryview and numpy.asarray."},
     {Py_tp_dealloc, dealloc},
     {Py_bf_getbuffer, get_buffer},
     {Py_sq_length, length},
     {Py_sq_item, item},
+    {Py_tp_repr, repr},
+    {Py_tp_methods, methods},
     {0, NULL},
 };
 
 PyType_Spec column_spec = {
     .name = "roost.Column",
     .basicsize = sizeof(struct column_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,
 };

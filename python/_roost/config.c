@@ -40,7 +40,7 @@ static PyObject *load(PyTypeObject *type, const struct roost_config_options *opt
     Py_END_ALLOW_THREADS
     struct config_object *self = NULL;
     if (!value)
-        binding_raise(binding_of(type), &error, paths);
+        binding_raise(binding_of(type), &error, report, paths);
     else
         self = binding_alloc(type);
     if (self) {
@@ -77,18 +77,23 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     const char *path;
     PyObject *text = Py_None, *paths = NULL, *env = NULL;
     int model = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|OO!Op:Config", words, &path, &text,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y|OO!Op:Config", words, &path, &text,
                                      &PyTuple_Type, &paths, &env, &model))
         return NULL;
     struct roost_config_options options = {.path = path, .reads_model = model};
     if (text != Py_None && !take_text(text, paths ? paths : Py_None, &options))
         return NULL;
-    struct texts variables = {0};
-    if (env && !texts_open(&variables, env, "env"))
-        return NULL;
-    options.env = variables.texts;
-    PyObject *self = load(type, &options, text == Py_None ? NULL : paths);
+    struct texts variables = {0}, keys = {0};
+    PyObject *self = NULL;
+    if ((!env || texts_open(binding_of(type), &variables, env, "env")) &&
+        (text == Py_None || texts_open(binding_of(type), &keys, paths, "paths"))) {
+        options.env = variables.texts;
+        options.line_keys = keys.texts;
+        options.line_key_count = (size_t)keys.count;
+        self = load(type, &options, text == Py_None ? NULL : paths);
+    }
     texts_close(&variables);
+    texts_close(&keys);
     return self;
 }
 

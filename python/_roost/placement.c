@@ -51,12 +51,10 @@ static void dealloc(PyObject *self)
 
 static PyObject *visible_list(const struct roost_component *it, int32_t rank)
 {
-    int32_t first = it->first_hardware[rank], held = it->first_hardware[rank + 1] - first;
-    bool sees_own = !it->visible_count || it->visible_count[rank] < 0;
-    int32_t count = sees_own ? held : it->visible_count[rank];
+    int32_t count = row_visible_count(it, rank);
     PyObject *list = PyList_New(count);
     for (int32_t i = 0; list && i < count; i++) {
-        PyObject *text = PyUnicode_FromFormat("%d", (int)(sees_own ? it->hardware[first + i] : i));
+        PyObject *text = PyUnicode_FromFormat("%d", (int)row_visible(it, rank, i));
         if (!text || PyList_SetItem(list, i, text) < 0)
             Py_CLEAR(list);
     }
@@ -137,15 +135,17 @@ static PyGetSetDef fields[] = {
 /* --- made by Python code --- */
 
 /* A tuple of the items of `value`, each an int (or a str); NULL with an exception that names it. */
-static PyObject *take_items(PyObject *value, const char *name, bool is_text)
+static PyObject *take_items(struct binding *binding, PyObject *value, const char *name,
+                            bool is_text)
 {
     PyObject *items = PyUnicode_Check(value) ? NULL : PySequence_Tuple(value);
     Py_ssize_t count = items ? PyTuple_Size(items) : 0;
     bool is_good = items != NULL;
     int32_t rank;
     for (Py_ssize_t i = 0; is_good && i < count; i++)
-        is_good = is_text ? PyUnicode_CheckExact(PyTuple_GetItem(items, i))
-                          : binding_int32(PyTuple_GetItem(items, i), name, &rank);
+        is_good = is_text
+                      ? PyUnicode_CheckExact(PyTuple_GetItem(items, i))
+                      : binding_int32(PyTuple_GetItem(items, i), name, binding->rank_error, &rank);
     if (is_good)
         return items;
     if (!PyErr_Occurred() || !items)
@@ -178,8 +178,8 @@ static PyObject *take_value(struct binding *binding, enum field field, PyObject 
     int32_t number;
     switch (field) {
     case ACCELERATOR_TYPE: return take_type(binding, value);
-    case VISIBLE_ACCELERATORS: return take_items(value, name, true);
-    case LOCAL_HARDWARE_RANKS: return take_items(value, name, false);
+    case VISIBLE_ACCELERATORS: return take_items(binding, value, name, true);
+    case LOCAL_HARDWARE_RANKS: return take_items(binding, value, name, false);
     case ISOLATE_ACCELERATOR:
         if (PyBool_Check(value)) {
             Py_INCREF(value);
@@ -194,7 +194,9 @@ static PyObject *take_value(struct binding *binding, enum field field, PyObject 
         }
         PyErr_Format(PyExc_TypeError, "%s must be a str, not %R", name, value);
         return NULL;
-    default: return binding_int32(value, name, &number) ? PyLong_FromLong(number) : NULL;
+    default:
+        return binding_int32(value, name, binding->rank_error, &number) ? PyLong_FromLong(number)
+                                                                        : NULL;
     }
 }
 
@@ -262,6 +264,11 @@ static PyObject *compare(PyObject *self, PyObject *other, int op)
 {
     if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self)))
         Py_RETURN_NOTIMPLEMENTED;
+    const struct placement_object *a = (const struct placement_object *)self;
+    const struct placement_object *b = (const struct placement_object *)other;
+    if (a->component && b->component)
+        return PyBool_FromLong(rows_equal(a->component, a->rank, b->component, b->rank) ==
+                               (op == Py_EQ));
     PyObject *mine = as_tuple(self), *theirs = as_tuple(other);
     PyObject *result = mine && theirs ? PyObject_RichCompare(mine, theirs, op) : NULL;
     Py_XDECREF(mine);
@@ -296,6 +303,6 @@ static PyType_Slot slots[] = {
 PyType_Spec placement_spec = {
     .name = "roost.Placement",
     .basicsize = sizeof(struct placement_object),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,
 };

@@ -34,6 +34,11 @@ static const struct roost_component *component_of(PyObject *self)
     return ((struct placements_object *)self)->component;
 }
 
+const struct roost_component *placements_component(PyObject *placements)
+{
+    return component_of(placements);
+}
+
 static Py_ssize_t length(PyObject *self)
 {
     return component_of(self)->world_size;
@@ -80,6 +85,12 @@ static PyObject *compare(PyObject *self, PyObject *other, int op)
     if (count < 0)
         return NULL;
     int is_equal = count == length(self);
+    if (is_equal && Py_IS_TYPE(other, Py_TYPE(self))) {
+        const struct roost_component *mine = component_of(self), *theirs = component_of(other);
+        for (int32_t i = 0; mine != theirs && is_equal && i < mine->world_size; i++)
+            is_equal = rows_equal(mine, i, theirs, i);
+        count = 0; /* all are compared */
+    }
     for (Py_ssize_t i = 0; is_equal && i < count; i++) {
         PyObject *mine = item(self, i), *theirs = PySequence_GetItem(other, i);
         is_equal = mine && theirs ? PyObject_RichCompareBool(mine, theirs, Py_EQ) : -1;
@@ -90,12 +101,6 @@ static PyObject *compare(PyObject *self, PyObject *other, int op)
     }
     return PyBool_FromLong(is_equal == (op == Py_EQ));
 }
-
-struct column_entry {
-    const char *name;
-    const void *data; /* NULL: this plan has no such column */
-    Py_ssize_t count, item_size;
-};
 
 enum { COLUMNS = 10 };
 
@@ -117,16 +122,26 @@ static void list_columns(const struct roost_component *it, struct column_entry o
     memcpy(out, columns, sizeof columns);
 }
 
-static PyObject *column(PyObject *self, PyObject *name)
+bool find_column(const struct roost_component *component, PyObject *name, struct column_entry *out)
 {
     struct column_entry columns[COLUMNS];
-    list_columns(component_of(self), columns);
-    for (size_t i = 0; PyUnicode_Check(name) && i < COLUMNS; i++)
-        if (columns[i].data && PyUnicode_CompareWithASCIIString(name, columns[i].name) == 0)
-            return column_new(binding_of(Py_TYPE(self)), self, columns[i].data, columns[i].count,
-                              columns[i].item_size);
+    list_columns(component, columns);
+    for (size_t i = 0; PyUnicode_Check(name) && i < COLUMNS; i++) {
+        if (!columns[i].data || PyUnicode_CompareWithASCIIString(name, columns[i].name) != 0)
+            continue;
+        *out = columns[i];
+        return true;
+    }
     PyErr_Format(PyExc_KeyError, "there is no column %R", name);
-    return NULL;
+    return false;
+}
+
+static PyObject *column(PyObject *self, PyObject *name)
+{
+    struct column_entry entry;
+    return find_column(component_of(self), name, &entry)
+               ? column_new(binding_of(Py_TYPE(self)), self, &entry)
+               : NULL;
 }
 
 static PyObject *column_names(PyObject *self, void *closure)
@@ -139,6 +154,17 @@ static PyObject *column_names(PyObject *self, void *closure)
         if (columns[i].data)
             binding_append(&names, PyUnicode_FromString(columns[i].name));
     return names;
+}
+
+static PyObject *hardware_ranges(PyObject *self, void *closure)
+{
+    (void)closure;
+    const struct roost_component *it = component_of(self);
+    PyObject *list = PyList_New(0);
+    for (int32_t r = 0; list && r < it->hardware_range_count; r++)
+        binding_append(&list, Py_BuildValue("(ii)", (int)it->hardware_ranges[r].first,
+                                            (int)it->hardware_ranges[r].last));
+    return list;
 }
 
 static PyObject *hardware_ranks(PyObject *self, void *closure)
@@ -191,6 +217,7 @@ static PyGetSetDef fields[] = {
     {"columns", column_names, NULL, "names for column()", NULL},
     {"isolate_accelerator", isolates, NULL, "whether a process sees its own accelerators only",
      NULL},
+    {"hardware_ranges", hardware_ranges, NULL, "the same as (first, last)", NULL},
     {"hardware_ranks", hardware_ranks, NULL, "resource ranks in the node groups", NULL},
     {"strategy", strategy, NULL, "flexible, packed or node", NULL},
     {"node_groups", node_groups, NULL, "labels; the column node_group indexes them", NULL},
@@ -209,7 +236,14 @@ static PyObject *count_of(PyObject *self, PyObject *value)
     return count < 0 ? NULL : PyLong_FromSsize_t(count);
 }
 
+static PyObject *reduce(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return binding_refuse_pickle(self, "the strategy that made them, or list(placements)");
+}
+
 static PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "says what to pickle instead"},
     {"index", index_of, METH_O, "the rank of an equal placement; ValueError when there is none"},
     {"count", count_of, METH_O, "how many placements are equal to this one"},
     {"column", column, METH_O, "a column of the plan, as a read-only buffer over its own memory"},

@@ -38,11 +38,17 @@ static PyObject *plan_create(PyTypeObject *type, PyObject *args, PyObject *kwarg
         .shares_accelerators = !isolate,
     };
     struct roost_error error;
+    struct roost_report *report = roost_report_new();
+    if (!report)
+        return PyErr_NoMemory();
     struct roost_plan *plan;
     Py_BEGIN_ALLOW_THREADS
-    plan = roost_plan_new(config_value(config), cluster_value(cluster), &options, NULL, &error);
+    plan = roost_plan_new(config_value(config), cluster_value(cluster), &options, report, &error);
     Py_END_ALLOW_THREADS
-    return plan ? plan_take(binding, plan) : binding_raise(binding, &error, config_paths(config));
+    PyObject *self = plan ? plan_take(binding, plan)
+                          : binding_raise(binding, &error, report, config_paths(config));
+    roost_report_free(report);
+    return self;
 }
 
 /* --- what a plan knows --- */
@@ -64,6 +70,39 @@ static PyObject *plan_placements(PyObject *self, PyObject *name)
     if (!PyErr_Occurred())
         PyErr_SetObject(PyExc_KeyError, name);
     return NULL;
+}
+
+/* Where the plan itself has a column: for whoever wants to know that views are no copies. */
+static PyObject *plan_address(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *column;
+    struct column_entry entry;
+    if (!PyArg_ParseTuple(args, "sO:address", &name, &column))
+        return NULL;
+    const struct roost_component *component =
+        roost_plan_find(((struct plan_object *)self)->value, name);
+    if (!component) {
+        PyErr_Format(PyExc_KeyError, "there is no component '%s'", name);
+        return NULL;
+    }
+    return find_column(component, column, &entry)
+               ? PyLong_FromVoidPtr((void *)(uintptr_t)entry.data)
+               : NULL;
+}
+
+/* {name: the component's own} where the plan finds a component by a second name. */
+static PyObject *plan_other_names(PyObject *self, void *closure)
+{
+    (void)closure;
+    static const char second[] = "actor_inference";
+    const struct roost_component *it = roost_plan_find(((struct plan_object *)self)->value, second);
+    PyObject *names = PyDict_New(), *own = names && it ? PyUnicode_FromString(it->name) : NULL;
+    bool is_other = own && PyUnicode_CompareWithASCIIString(own, second) != 0;
+    if ((it && names && !own) || (is_other && PyDict_SetItemString(names, second, own) < 0))
+        Py_CLEAR(names);
+    Py_XDECREF(own);
+    return names;
 }
 
 static PyObject *plan_sizes(PyObject *self, void *closure)
@@ -88,11 +127,13 @@ static PyObject *plan_sizes(PyObject *self, void *closure)
 
 static PyGetSetDef fields[] = {
     {"mode", plan_mode, NULL, "hybrid, collocated, disaggregated or auto", NULL},
+    {"other_names", plan_other_names, NULL, "second names of components, with the first", NULL},
     {"sizes", plan_sizes, NULL, "derived sizes of a model-parallel plan, or None", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
+    {"address", plan_address, METH_VARARGS, "address(component, column): in memory"},
     {"placements", plan_placements, METH_O, "the placements of a component; \"\" of a strategy"},
     {NULL, NULL, 0, NULL},
 };

@@ -3,10 +3,10 @@
 import json
 import os
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 from roost import _roost
+from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
 from roost._config import node_group_configs, read_config
 from roost._described import DescribesCluster, describe
 from roost._errors import EngineError
@@ -22,7 +22,7 @@ class Cluster:
     ``ROOST_CLUSTER``, ``roost.cluster`` of the config, this machine.
 
     ``cluster_cfg`` is the path of a config, a whole config with a ``cluster`` key, or that section
-    (a dict or a DictConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
+    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
     ``distributed_log_dir``, ``namespace`` and ``timeout`` are taken and not used.
 
     >>> cluster = Cluster(cluster="2x8 A800")
@@ -38,7 +38,7 @@ class Cluster:
         self,
         num_nodes: int | None = None,
         cluster_cfg: Any = None,
-        distributed_log_dir: str | None = None,
+        distributed_log_dir: str | os.PathLike[str] | None = None,
         *,
         num_gpus_per_node: int | None = None,
         engine: str | None = None,
@@ -46,24 +46,25 @@ class Cluster:
         namespace: str | None = None,
         timeout: float = 600,
     ) -> None:
+        check_unused(distributed_log_dir, engine, namespace, timeout)
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
             raise EngineError("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
-        if engine not in (None, "local"):
-            raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
-        if cluster is not None and not isinstance(cluster, str | os.PathLike):
-            raise TypeError(f"cluster must be a spec, a path or 'local', not {cluster!r}")
-        config = None if cluster_cfg is None else read_config(cluster_cfg)
-        if config is not None and num_nodes == 0:
+        count = None if num_nodes is None else as_int("num_nodes", num_nodes)
+        config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
+        if config is not None and count == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
-        if num_gpus_per_node is not None:
-            if cluster is not None:
-                raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")
-            count = num_nodes if num_nodes is not None else config.num_nodes if config else None
-            cluster = even_spec(count, num_gpus_per_node)
-        text = os.fspath(cluster) if cluster else os.environ.get("ROOST_CLUSTER")
-        if not text and not (config and config.cluster):
-            text = "local"
-        self._value = _roost.Cluster(text or None, config, 0 if num_nodes is None else num_nodes)
+        if num_gpus_per_node is not None and cluster is not None:
+            raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")
+        text = os.fsencode(os.environ.get("ROOST_CLUSTER", "")) or None
+        if cluster is not None:
+            text = as_path("cluster", cluster, "a spec, a path or 'local'")
+        elif num_gpus_per_node is not None:
+            if count is None and config is None:
+                raise TypeError("num_gpus_per_node says nothing of how many nodes there are: pass num_nodes or cluster_cfg too")
+            text = even_spec("num_nodes", config.num_nodes if count is None and config else count, num_gpus_per_node)
+        elif not text and not (config and config.cluster):
+            text = b"local"
+        self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         warn(self._value.warnings, 2)
 
@@ -79,63 +80,67 @@ class Cluster:
     @property
     def num_gpus_per_node(self) -> int:
         """Accelerators of a node; an error where nodes differ."""
-        counts = {node.num_accelerators for node in self.nodes}
+        counts = self._value.accelerator_counts
         if len(counts) != 1:
             raise _roost.Error(f"nodes differ in their accelerators: {sorted(counts)}")
         return counts.pop()
 
-    @cached_property
+    @property
     def nodes(self) -> list[NodeInfo]:
-        """In node order."""
-        labels: dict[int, list[str]] = {}
-        for label, _, node_ranks in self._value.groups:
-            for rank in node_ranks:
-                labels.setdefault(rank, []).append(label)
-        return [make_node(node, labels.get(node["node_rank"], [])) for node in self._value.nodes]
+        """In node order; records of the caller's own."""
+        return [make_node(self._value.node(rank)) for rank in range(self.num_nodes)]
 
-    @cached_property
+    @property
     def node_groups(self) -> list[NodeGroupInfo]:
-        """Configured groups in the order written, then ``cluster`` and ``node``."""
-        env_configs = {group.label: group.env_configs for group in node_group_configs(self._config)} if self._config else {}
-        groups = []
-        for label, hardware_type, node_ranks in self._value.groups:
-            group = NodeGroupInfo(label, [self.nodes[rank] for rank in node_ranks], hardware_type, env_configs.get(label))
-            group.hardware_type = hardware_type  # the planner's word, also where it is None
-            groups.append(group)
-        return groups
+        """Configured groups in the order written, then ``cluster`` and ``node``; records of the caller's own."""
+        return [self._make_group(group) for group in self._value.groups]
+
+    def _make_group(self, group: tuple[str, str | None, list[int], int]) -> NodeGroupInfo:
+        label, hardware_type, node_ranks, _ = group
+        configs = node_group_configs(self._config) if self._config else []
+        env_configs = next((config.env_configs for config in configs if config.label == label), None)
+        return NodeGroupInfo._of(label, [make_node(self._value.node(rank)) for rank in node_ranks], hardware_type, env_configs)
 
     def get_node_info(self, node_rank: int) -> NodeInfo:
-        if not 0 <= node_rank < self.num_nodes:
-            raise _roost.RankError(f"node rank {node_rank} is out of range: there are {self.num_nodes} nodes")
-        return self.nodes[node_rank]
+        return make_node(self._value.node(node_rank))
 
-    def get_node_group(self, label: str = "cluster") -> NodeGroupInfo | None:
-        """The group with that label, or None."""
-        return next((group for group in self.node_groups if group.label == label), None)
+    def get_node_group(self, label: str | None = None) -> NodeGroupInfo | None:
+        """The group with that label, ``cluster`` when none is named, or None."""
+        wanted = "cluster" if label is None else as_text("label", label)
+        return next((self._make_group(group) for group in self._value.groups if group[0] == wanted), None)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle a Cluster: make it again where it is needed, with the same arguments")
 
     def __repr__(self) -> str:
         return f"<roost.Cluster: {self.num_nodes} nodes, {self.num_accelerators} accelerators>"
 
 
-def even_spec(num_nodes: int | None, num_gpus_per_node: int) -> str:
+def check_unused(distributed_log_dir: Any, engine: Any, namespace: Any, timeout: Any) -> None:
+    """What planning does not use is checked all the same: scripts go on to run elsewhere."""
+    if distributed_log_dir is not None:
+        as_path("distributed_log_dir", distributed_log_dir)
+    if engine is not None and as_text("engine", engine) != "local":
+        raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
+    if namespace is not None:
+        as_text("namespace", namespace)
+    check_seconds("timeout", timeout)
+
+
+def even_spec(count_name: str, num_nodes: Any, num_gpus_per_node: Any) -> bytes:
     """A spec of equal nodes."""
-    for name, value in (("num_nodes", num_nodes), ("num_gpus_per_node", num_gpus_per_node)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be an int, not {value!r}")
-        if value < 0:
-            raise ValueError(f"{name} must not be negative, not {value}")
-    return f"{num_nodes}x{num_gpus_per_node}"
+    return b"%dx%d" % (as_count(count_name, num_nodes, 1), as_count("num_gpus_per_node", num_gpus_per_node))
 
 
-def make_node(node: dict[str, Any], labels: list[str]) -> NodeInfo:
+def make_node(node: dict[str, Any]) -> NodeInfo:
     model = f"{node['accelerator_type']}:{(node['accelerator_model'] or 'UNKNOWN').replace(':', ' ')}"
-    infos = [HardwareInfo(Accelerator.HW_TYPE, model) for _ in range(node["num_accelerators"])]
+    infos = [HardwareInfo(Accelerator.HW_TYPE, model)] * node["num_accelerators"]
     resources = [HardwareResource(Accelerator.HW_TYPE, infos)] if infos else []
     for kind in dict.fromkeys(kind for kind, _ in node["hardware"]):
         units = [HardwareInfo(kind, kind, json.loads(text)) for other, text in node["hardware"] if other == kind]
         resources.append(HardwareResource(kind, units))
     return NodeInfo(
-        node_labels=labels,
+        node_labels=node["labels"],
         node_rank=node["node_rank"],
         ray_id=node["id"] or "",
         node_ip=node["address"] or "",

@@ -1,11 +1,11 @@
 """Component placement: the processes of every component that a config places."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never, Self, overload
 
 from roost import _roost
+from roost._arguments import as_text
 from roost._cluster import Cluster, planning_value
-from roost._config import is_mapping, read_config
+from roost._config import is_mapping, read_config, resolving
 from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
 from roost._words import PlacementMode
 
@@ -14,26 +14,6 @@ STRATEGIES: dict[str, type[PlacementStrategy]] = {
     "packed": PackedPlacementStrategy,
     "node": NodePlacementStrategy,
 }
-
-
-class Planned:
-    """One component of a config: planned already on one cluster, and again on any other."""
-
-    def __init__(self, config: _roost.Config, cluster: _roost.Cluster, model: bool, name: str, rows: _roost.Placements) -> None:
-        self._config, self._cluster, self._model, self._name, self._rows = config, cluster, model, name, rows
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return [*self._config.labels, "cluster"]
-
-    @property
-    def last_rank(self) -> int:
-        return max(self._rows.hardware_ranks)
-
-    def place(self, cluster: _roost.Cluster, isolate: bool, /) -> _roost.Placements:
-        if cluster is self._cluster and isolate == self._rows.isolate_accelerator:
-            return self._rows
-        return _roost.Plan(self._config, cluster, self._model, isolate).placements(self._name)
 
 
 class ComponentPlacement:
@@ -97,50 +77,85 @@ class ComponentPlacement:
         model = self._is_model_parallel
         missing = None
         if is_mapping(config):
-            section = config["cluster"] if "cluster" in config else config
-            if not is_mapping(section) or "component_placement" not in section:
-                raise _roost.Error("config must have cluster.component_placement")
-            if "num_nodes" not in section:
-                missing = cluster.num_nodes if isinstance(cluster, Cluster) else planning_value(cluster).num_nodes
-        self._config = read_config(config, model=model, num_nodes=missing, stacklevel=3 if model else 2)
-        value = planning_value(cluster, [*self._config.labels, "cluster"])
-        self._plan = _roost.Plan(self._config, value, model, True)
-        self._rows = {name: self._plan.placements(name) for name in self._config.components}
+            with resolving():
+                section = config["cluster"] if "cluster" in config else config
+                if not is_mapping(section) or "component_placement" not in section:
+                    raise _roost.Error("config must have cluster.component_placement")
+                if "num_nodes" not in section:
+                    missing = cluster.num_nodes if isinstance(cluster, Cluster) else planning_value(cluster).num_nodes
+        value = read_config("config", config, model=model, num_nodes=missing, stacklevel=3 if model else 2)
+        planned_on = planning_value(cluster, [*value.labels, "cluster"])
+        plan = _roost.Plan(value, planned_on, model, True)
+        self._mode, self._sizes = plan.mode, plan.sizes or {}
+        self._components = list(value.components)
+        # What is kept can be pickled: strategies with their numbers, sizes and ranges.
+        self._extents: dict[str, tuple[int, list[tuple[int, int]]]] = {}
         self._strategies: dict[str, PlacementStrategy] = {}
+        self._add_strategies(plan, value.components, planned_on)
+
+    def _add_strategies(self, plan: _roost.Plan, rules: dict[str, int], planned_on: _roost.Cluster) -> None:
         shared: dict[tuple[Any, ...], PlacementStrategy] = {}
-        for name, rule in self._config.components.items():
-            rows = self._rows[name]
+        for name, rule in rules.items():
+            rows = plan.placements(name)
             # Roles of one entry are laid out differently when their models are parallel.
-            key = (rule, rows.isolate_accelerator, name if model else None)
+            key = (rule, rows.isolate_accelerator, name if self._is_model_parallel else None)
             if key not in shared:
-                shared[key] = STRATEGIES[rows.strategy]._planned(Planned(self._config, value, model, name, rows))
+                shared[key] = STRATEGIES[rows.strategy]._of(rows, planned_on)
             self._strategies[name] = shared[key]
+            self._extents[name] = len(rows), rows.hardware_ranges
+        # The plan may know a component by another name too.
+        for other, name in plan.other_names.items():
+            self._strategies[other], self._extents[other] = self._strategies[name], self._extents[name]
 
     @property
     def components(self) -> list[str]:
         """Names in the order of the config."""
-        return list(self._config.components)
+        return list(self._components)
 
     @property
     def placement_mode(self) -> PlacementMode | None:
         return None
 
     def _check(self, component_name: str) -> str:
-        if component_name not in self._rows:
-            raise _roost.Error(f"component {component_name!r} is not placed; there are {', '.join(self._rows) or 'none'}")
+        if as_text("component_name", component_name) not in self._strategies:
+            raise _roost.Error(f"component {component_name!r} is not placed; there are {', '.join(self._components) or 'none'}")
         return component_name
 
     def get_hardware_ranks(self, component_name: str) -> list[int]:
         """The ranks of its resources, in its node groups."""
-        return self._rows[self._check(component_name)].hardware_ranks
+        ranges = self._extents[self._check(component_name)][1]
+        return [rank for first, last in ranges for rank in range(first, last + 1)]
 
     def get_world_size(self, component_name: str) -> int:
         """How many processes it has."""
-        return len(self._rows[self._check(component_name)])
+        return self._extents[self._check(component_name)][0]
 
     def get_strategy(self, component_name: str) -> PlacementStrategy:
         """Its strategy; components that are named together share one."""
         return self._strategies[self._check(component_name)]
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}: {self.get_world_size(name)}" for name in getattr(self, "_components", ()))
+        return f"<roost.{type(self).__name__}: {counts}>"
+
+
+class Size:
+    """A number that placement has derived; it cannot be assigned."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, placement: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, placement: ComponentPlacement, owner: type) -> int: ...
+
+    def __get__(self, placement: ComponentPlacement | None, owner: type) -> Self | int:
+        return self if placement is None else placement._sizes[self._name]
+
+    def __set__(self, placement: ComponentPlacement, value: Never) -> None:
+        raise AttributeError(f"{self._name} is derived from the config and cannot be assigned")
 
 
 class HybridComponentPlacement(ComponentPlacement):
@@ -170,37 +185,34 @@ class ModelParallelComponentPlacement(ComponentPlacement):
 
     _is_model_parallel = True
 
-    actor_world_size: int
-    actor_tp_size: int
-    actor_pp_size: int
-    actor_dp_size: int
-    critic_world_size: int
-    critic_tp_size: int
-    critic_pp_size: int
-    critic_dp_size: int
-    inference_world_size: int
-    inference_tp_size: int
-    inference_pp_size: int
-    inference_dp_size: int
-    critic_inference_world_size: int
-    critic_inference_tp_size: int
-    critic_inference_pp_size: int
-    critic_inference_dp_size: int
-    rollout_world_size: int
-    rollout_tp_size: int
-    rollout_pp_size: int
-    rollout_dp_size: int
-    reward_world_size: int
-    has_dedicated_inference: bool
-    has_dedicated_critic_inference: bool
+    actor_world_size = Size()
+    actor_tp_size = Size()
+    actor_pp_size = Size()
+    actor_dp_size = Size()
+    critic_world_size = Size()
+    critic_tp_size = Size()
+    critic_pp_size = Size()
+    critic_dp_size = Size()
+    inference_world_size = Size()
+    inference_tp_size = Size()
+    inference_pp_size = Size()
+    inference_dp_size = Size()
+    critic_inference_world_size = Size()
+    critic_inference_tp_size = Size()
+    critic_inference_pp_size = Size()
+    critic_inference_dp_size = Size()
+    rollout_world_size = Size()
+    rollout_tp_size = Size()
+    rollout_pp_size = Size()
+    rollout_dp_size = Size()
+    reward_world_size = Size()
 
     def __init__(self, config: Any, cluster: Any) -> None:
         super().__init__(config, cluster)
-        vars(self).update(self._plan.sizes or {})
 
     @property
     def placement_mode(self) -> PlacementMode:
-        return PlacementMode(self._plan.mode)
+        return PlacementMode(self._mode)
 
     @property
     def rollout_sync_mode(self) -> PlacementMode:
@@ -222,6 +234,14 @@ class ModelParallelComponentPlacement(ComponentPlacement):
     @property
     def is_pipeline(self) -> bool:
         return self.is_disaggregated or self.is_auto
+
+    @property
+    def has_dedicated_inference(self) -> bool:
+        return bool(self._sizes["has_dedicated_inference"])
+
+    @property
+    def has_dedicated_critic_inference(self) -> bool:
+        return bool(self._sizes["has_dedicated_critic_inference"])
 
     @property
     def has_dedicated_actor_inference(self) -> bool:

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from roost import _roost
+from roost._arguments import as_path, fault, is_int
 from roost._nodes import NodeGroupEnvConfig
 from roost._words import warn
 
@@ -20,9 +22,29 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping) or (hasattr(value, "keys") and hasattr(value, "__getitem__"))
 
 
+def is_omegaconf(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "omegaconf"
+
+
+@contextmanager
+def resolving() -> Iterator[None]:
+    """What OmegaConf cannot resolve is an error of the config."""
+    try:
+        yield
+    except Exception as error:
+        if not is_omegaconf(error):
+            raise
+        key = getattr(error, "full_key", None) or ""
+        words = str(getattr(error, "msg", None) or error).splitlines()[0]
+        raise fault(
+            _roost.Error, (f"{key}: " if key else "") + words, code="reference", key=key,
+            hint="OmegaConf says so: define what the value refers to, or write the value itself",
+        ) from error  # fmt: skip
+
+
 def plain(value: Any) -> Any:
     """An OmegaConf container as plain Python, interpolations resolved; anything else as it is."""
-    if type(value).__module__.partition(".")[0] == "omegaconf":
+    if is_omegaconf(value):
         from omegaconf import OmegaConf
 
         return OmegaConf.to_container(value, resolve=True)
@@ -34,15 +56,25 @@ def quote(text: str) -> str:
     return '"' + "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08X}" for c in text) + '"'
 
 
-def scalar(value: Any, is_variable: bool) -> str:
+def text_of(value: Any, path: str) -> str:
+    """What str() makes of it, which must be text."""
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise fault(_roost.Error, f"{path}: {text!a} is not text that UTF-8 can hold", code="syntax", key=path) from None
+    return text
+
+
+def scalar(value: Any, path: str, is_variable: bool) -> str:
     """Ints bare, None null, everything else as the text that str() gives it."""
     if is_variable:
-        return quote(str(value))  # the reference writes str(value) into the environment, None included
+        return quote(text_of(value, path))  # the reference writes str(value) into the environment, None included
     if value is None:
         return "null"
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_int(value):
         return str(int(value))
-    return quote(str(value))
+    return quote(text_of(value, path))
 
 
 def lines(value: Any, path: str, key: str = "", is_variable: bool = False) -> Iterator[tuple[str, str]]:
@@ -50,9 +82,10 @@ def lines(value: Any, path: str, key: str = "", is_variable: bool = False) -> It
     value = plain(value)
     if is_mapping(value):
         yield key + "{", path
-        for name in value.keys():
-            below = f"{path}.{name}" if path else str(name)
-            for line, where in lines(value[name], below, quote(str(name)) + ": ", is_variable or name == "env_vars"):
+        for key_object in value.keys():
+            name = text_of(key_object, path)
+            below = f"{path}.{name}" if path else name
+            for line, where in lines(value[key_object], below, quote(name) + ": ", is_variable or name == "env_vars"):
                 yield line, where
             yield ",", below
         yield "}", path
@@ -63,7 +96,7 @@ def lines(value: Any, path: str, key: str = "", is_variable: bool = False) -> It
             yield ",", path
         yield "]", path
     else:
-        yield key + scalar(value, is_variable), path
+        yield key + scalar(value, path, is_variable), path
 
 
 def pick(section: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -83,16 +116,17 @@ def model_sections(config: Any) -> dict[str, Any]:
 
 
 def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Config:
-    is_whole = "cluster" in config
-    section = plain(config["cluster"] if is_whole else config)
-    if num_nodes is not None and is_mapping(section) and "num_nodes" not in section:
-        section = {**section, "num_nodes": num_nodes}
-    whole = {"cluster": section}
-    if is_whole:
-        whole |= pick(config, ["roost"]) | (model_sections(config) if model else {})
-    text = list(lines(whole, ""))
+    with resolving():
+        is_whole = "cluster" in config
+        section = plain(config["cluster"] if is_whole else config)
+        if num_nodes is not None and is_mapping(section) and "num_nodes" not in section:
+            section = {**section, "num_nodes": num_nodes}
+        whole = {"cluster": section}
+        if is_whole:
+            whole |= pick(config, ["roost"]) | (model_sections(config) if model else {})
+        text = list(lines(whole, ""))
     return _roost.Config(
-        "config",
+        b"config",
         text="\n".join(line for line, _ in text),
         paths=tuple(path for _, path in text),
         env=environment(),
@@ -106,17 +140,17 @@ def environment() -> list[str]:
     return [entry for entry in entries if entry.encode(errors="ignore") == entry.encode(errors="surrogatepass")]
 
 
-def read_config(config: Any, *, model: bool = False, num_nodes: int | None = None, stacklevel: int = 2) -> _roost.Config:
-    """A config from a path, a whole config mapping or its `cluster` section (dict or OmegaConf).
+def read_config(name: str, config: Any, *, model: bool = False, num_nodes: int | None = None, stacklevel: int = 2) -> _roost.Config:
+    """A config from a path, a ClusterConfig, a whole config mapping or its `cluster` section (dict or OmegaConf).
 
-    `num_nodes` stands in where a mapping has none.
+    `name` is the argument's; `num_nodes` stands in where a mapping has none.
     """
-    if isinstance(config, str | os.PathLike):
-        value = _roost.Config(os.fspath(config), env=environment(), model=model)
-    elif is_mapping(config):
+    if isinstance(config, ClusterConfig):
+        config = config.section()
+    if is_mapping(config):
         value = read_mapping(config, model, num_nodes)
     else:
-        raise TypeError(f"config must be a path or a mapping, not {type(config).__name__}")
+        value = _roost.Config(as_path(name, config, "a path or a mapping"), env=environment(), model=model)
     warn(value.warnings, stacklevel + 1)
     return value
 
@@ -130,6 +164,20 @@ class NodeGroupConfig:
     hardware_type: str | None = None
     ignore_hardware: bool = False
     env_configs: list[NodeGroupEnvConfig] | None = None
+    hardware: Any = None
+
+    def section(self) -> dict[str, Any]:
+        """As a config has it."""
+        written: dict[str, Any] = {"label": self.label, "node_ranks": list(self.node_ranks)}
+        if self.hardware is not None:
+            written["hardware"] = self.hardware
+        elif self.hardware_type is not None:
+            written["hardware_type"] = self.hardware_type
+        if self.ignore_hardware:
+            written["ignore_hardware"] = True
+        if self.env_configs:
+            written["env_configs"] = [env.section() for env in self.env_configs]
+        return written
 
 
 @dataclass
@@ -150,9 +198,21 @@ class ClusterConfig:
     @classmethod
     def from_dict_cfg(cls, cfg_dict: Any) -> "ClusterConfig":
         """From the section itself: a dict or an OmegaConf DictConfig."""
-        value = read_config(cfg_dict)
+        if not is_mapping(cfg_dict):
+            raise TypeError(f"cfg_dict must be a mapping, not {cfg_dict!r}")
+        value = read_config("cfg_dict", cfg_dict)
         section = plain(cfg_dict["cluster"] if "cluster" in cfg_dict else cfg_dict)
-        return cls(value.num_nodes, section["component_placement"], node_group_configs(value) or None)
+        groups = node_group_configs(value)
+        for group, written in zip(groups, section.get("node_groups") or ()):
+            group.hardware = written.get("hardware")
+        return cls(value.num_nodes, section["component_placement"], groups or None)
+
+    def section(self) -> dict[str, Any]:
+        """As a config has it."""
+        written: dict[str, Any] = {"num_nodes": self.num_nodes, "component_placement": self.component_placement}
+        if self.node_groups:
+            written["node_groups"] = [group.section() for group in self.node_groups]
+        return written
 
 
 def node_group_configs(config: _roost.Config) -> list[NodeGroupConfig]:

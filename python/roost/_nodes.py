@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roost import _roost
+from roost._arguments import as_int
+from roost._described import describe_units
 from roost._words import AcceleratorType
 
 
 class Accelerator:
     """The hardware type of GPUs, NPUs and the like."""
 
-    HW_TYPE = "Accelerator"
+    HW_TYPE = _roost.accelerator_hardware
 
 
-@dataclass
+@dataclass(frozen=True)
 class HardwareInfo:
-    """One unit of hardware. An accelerator's model is ``<type>:<model>``, as in ``NV_GPU:A800``."""
+    """One unit of hardware; equal units may be one object. An accelerator's model is ``<type>:<model>``, as in ``NV_GPU:A800``."""
 
     type: str
     model: str = ""
@@ -68,12 +70,8 @@ class NodeInfo:
     def _model_words(self) -> tuple[AcceleratorType, str]:
         for resource in self.hardware_resources:
             if resource.type == Accelerator.HW_TYPE and resource.infos:
-                first, colon, rest = resource.infos[0].model.partition(":")
-                if ":" in rest:
-                    raise _roost.Error(f"the model of an accelerator is TYPE:MODEL, not {resource.infos[0].model!r}")
-                # A bare word is a model of NVIDIA, as in a cluster's spec.
-                is_type = first in AcceleratorType.__members__
-                return (AcceleratorType(first), rest) if is_type else (AcceleratorType.NV_GPU, rest if colon else first)
+                kind, model = _roost.accelerator_model(resource.infos[0].model)
+                return AcceleratorType(_roost.accelerator_types[kind]), model
         return AcceleratorType.NO_ACCEL, ""
 
     @property
@@ -92,6 +90,15 @@ class NodeGroupEnvConfig:
     node_ranks: list[int]
     env_vars: list[Mapping[str, Any]] | Mapping[str, Any] | None = None
     python_interpreter_path: str | None = None
+
+    def section(self) -> dict[str, Any]:
+        """As a config has it."""
+        written: dict[str, Any] = {"node_ranks": list(self.node_ranks)}
+        if self.env_vars:
+            written["env_vars"] = [{name: value} for name, value in self.get_env_vars().items()]
+        if self.python_interpreter_path:
+            written["python_interpreter_path"] = self.python_interpreter_path
+        return written
 
     def get_env_vars(self) -> dict[str, str]:
         entries = [self.env_vars] if isinstance(self.env_vars, Mapping) else self.env_vars or []
@@ -114,35 +121,37 @@ class NodeGroupInfo:
 
     def __post_init__(self) -> None:
         self.nodes = sorted(self.nodes, key=lambda node: node.node_rank)
-        if self.hardware_type is None and not self.ignore_hardware and any(node.num_accelerators for node in self.nodes):
-            self.hardware_type = Accelerator.HW_TYPE
+        if self.hardware_type is None and not self.ignore_hardware:
+            self.hardware_type = self._numbered(finds_type=True).groups[0][1]
+
+    @classmethod
+    def _of(cls, label: str, nodes: list[NodeInfo], hardware_type: str | None, env_configs: list[NodeGroupEnvConfig] | None) -> "NodeGroupInfo":
+        """A group that the planner has numbered already, its type being None where ranks count nodes."""
+        group = cls(label, env_configs=env_configs, ignore_hardware=True)
+        group.nodes, group.hardware_type, group.ignore_hardware = nodes, hardware_type, hardware_type is None
+        return group
 
     @property
     def node_ranks(self) -> list[int]:
         return [node.node_rank for node in self.nodes]
 
-    def _count(self, node: NodeInfo) -> int:
-        return 1 if self.hardware_type is None else node.get_hardware_count(self.hardware_type)
-
-    def _find(self, hardware_rank: int) -> tuple[NodeInfo, int]:
-        local = hardware_rank
-        for node in self.nodes:
-            if 0 <= local < self._count(node):
-                return node, local
-            local -= self._count(node)
-        raise _roost.RankError(f"rank {hardware_rank} is out of range: node group '{self.label}' has {self.hardware_resource_count}")
+    def _numbered(self, finds_type: bool = False) -> _roost.Cluster:
+        """As the planner numbers it: a cluster of the group's nodes, by their places in the group."""
+        parts = tuple((0, node.num_accelerators, describe_units(node, f"node {node.node_rank}")) for node in self.nodes)
+        group = (self.label, self.hardware_type, tuple(range(len(parts))), finds_type)
+        return _roost.Cluster.from_parts(parts or ((0, 0, ()),), (group,))
 
     @property
     def hardware_resource_count(self) -> int:
         """How many ranks there are: 0 to one less than this."""
-        return sum(self._count(node) for node in self.nodes)
+        return self._numbered().groups[0][3]
 
     def get_node_by_hardware_rank(self, hardware_rank: int) -> NodeInfo:
-        return self._find(hardware_rank)[0]
+        return self.nodes[self._numbered().locate(0, as_int("hardware_rank", hardware_rank))[0]]
 
     def get_local_hardware_rank(self, hardware_rank: int) -> int:
         """The number of that unit on its own node."""
-        return self._find(hardware_rank)[1]
+        return self._numbered().locate(0, as_int("hardware_rank", hardware_rank))[1]
 
     def _env_config(self, node_rank: int) -> NodeGroupEnvConfig | None:
         return next((env for env in self.env_configs or [] if node_rank in env.node_ranks), None)

@@ -1,9 +1,11 @@
 """Placement strategies: what to place, kept until there is a cluster to place it on."""
 
+import reprlib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from roost import _roost
+from roost._arguments import as_bool, as_count, is_bool, is_int
 from roost._cluster import even_spec, planning_value
 
 Labels = str | Sequence[str] | None
@@ -23,23 +25,34 @@ def choose(name: str, value: Any, old_name: str, old_value: Any, default: Any = 
     return default if chosen is None else chosen
 
 
-class Placer(Protocol):
-    """Places processes on a cluster of the planner's."""
-
-    @property
-    def labels(self) -> Sequence[str]: ...
-
-    @property
-    def last_rank(self) -> int: ...
-
-    def place(self, cluster: _roost.Cluster, isolate: bool, /) -> _roost.Placements: ...
-
-
 class PlacementStrategy:
-    """What all strategies have in common: they answer with the placements of their processes."""
+    """What all strategies have in common: they answer with the placements of their processes.
 
-    _placer: Placer
-    _ranks_per_node_rank = False  # whether ranks count nodes
+    They can be pickled, which sends the numbers they place by and nothing of a cluster.
+    """
+
+    _kind = ""
+    _ranks_are_nodes = False
+    _words: tuple[str, ...] = ()  # names of its arguments, as its numbers have them
+    _made: _roost.Strategy | None = None
+    # Of a config: its processes on the cluster it was planned on, and whether they may be isolated.
+    _rows: _roost.Placements | None = None
+    _planned_on: _roost.Cluster | None = None
+    _isolates = True
+
+    @classmethod
+    def _of(cls, rows: _roost.Placements, cluster: _roost.Cluster) -> "PlacementStrategy":
+        """A strategy whose processes a config has laid out on a cluster."""
+        self = cls.__new__(cls)
+        self._rows, self._planned_on, self._isolates = rows, cluster, rows.isolate_accelerator
+        return self
+
+    @property
+    def _numbers(self) -> _roost.Strategy:
+        if self._made is None:
+            assert self._rows is not None and self._planned_on is not None
+            self._made = _roost.Strategy.of(self._rows, self._planned_on)
+        return self._made
 
     def get_placement(
         self,
@@ -57,37 +70,58 @@ class PlacementStrategy:
         ``get_placement(num_gpus_per_node, isolate_gpu)`` and
         ``get_placement(num_nodes, num_gpus_per_node, isolate_gpu)``.
         """
-        if num_gpus_per_node is not None:
-            if cluster is not None:
-                raise TypeError("num_gpus_per_node is the older form: pass it or cluster")
-            return self._place_evenly(num_nodes_in_cluster, num_gpus_per_node, isolate_accelerator, isolate_gpu)
-        if isinstance(cluster, int) and not isinstance(cluster, bool):
-            if isolate_accelerator is None or isinstance(isolate_accelerator, bool):
-                return self._place_evenly(None, cluster, isolate_accelerator, isolate_gpu)
-            return self._place_evenly(cluster, isolate_accelerator, None, isolate_gpu)
-        value = planning_value(cluster, self._placer.labels or ["cluster"])
-        return self._placer.place(value, read_isolation(isolate_accelerator, isolate_gpu))
+        if is_int(cluster) and num_gpus_per_node is None and num_nodes_in_cluster is None:
+            if isolate_accelerator is None or is_bool(isolate_accelerator):
+                cluster, num_gpus_per_node = None, cluster
+            else:
+                cluster, num_nodes_in_cluster, num_gpus_per_node, isolate_accelerator = None, cluster, isolate_accelerator, None
+        elif is_int(cluster) and num_nodes_in_cluster is None:
+            cluster, num_nodes_in_cluster = None, cluster
+        isolate = read_isolation(isolate_accelerator, isolate_gpu)
+        if num_gpus_per_node is None and num_nodes_in_cluster is None:
+            return self._place(planning_value(cluster, self._labels()), isolate)
+        if cluster is not None:
+            name = "num_nodes_in_cluster" if num_gpus_per_node is None else "num_gpus_per_node"
+            raise TypeError(f"{name} is the older form: pass it or cluster")
+        if num_gpus_per_node is None:
+            raise TypeError("num_nodes_in_cluster says nothing of accelerators: pass num_gpus_per_node too")
+        return self._place(_roost.Cluster(self._even_cluster(num_nodes_in_cluster, num_gpus_per_node)), isolate)
 
-    def _place_evenly(self, num_nodes: int | None, per_node: int, isolate: Any, isolate_gpu: Any) -> _roost.Placements:
-        """On equal nodes; as many as the ranks reach over where the older form names none."""
+    def _labels(self) -> Sequence[str]:
+        return (self._numbers.labels if self._rows is None else self._rows.node_groups) or ("cluster",)
+
+    def _even_cluster(self, num_nodes: Any, per_node: Any) -> bytes:
+        """Equal nodes; as many as the ranks reach over where the older form names none."""
+        per_node = as_count("num_gpus_per_node", per_node)
         if num_nodes is None:
-            last = self._placer.last_rank
-            num_nodes = (last if self._ranks_per_node_rank else last // max(per_node, 1)) + 1
-        return self._placer.place(_roost.Cluster(even_spec(num_nodes, per_node)), read_isolation(isolate, isolate_gpu))
+            last = self._numbers.last_rank
+            num_nodes = (last if self._ranks_are_nodes else last // max(per_node, 1)) + 1
+        return even_spec("num_nodes_in_cluster", num_nodes, per_node)
 
-    @classmethod
-    def _planned(cls, placer: Placer) -> "PlacementStrategy":
-        """A strategy whose processes a config has laid out."""
-        self = cls.__new__(cls)
-        self._placer = placer
-        return self
+    def _place(self, cluster: _roost.Cluster, isolate: bool) -> _roost.Placements:
+        isolate = isolate and self._isolates
+        if self._rows is not None and cluster is self._planned_on and isolate == self._rows.isolate_accelerator:
+            return self._rows
+        return self._numbers.place(cluster, isolate)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in ("_rows", "_planned_on", "_made")}
+        return state | {"_arguments": self._numbers.arguments}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._made = getattr(_roost.Strategy, self._kind)(*vars(self).pop("_arguments"))
+
+    def __repr__(self) -> str:
+        *values, labels = self._numbers.arguments
+        words = [f"{name}={reprlib.repr(value)}" for name, value in zip(self._words, values)]
+        words += [f"{self._words[-1]}={(labels[0] if len(labels) == 1 else list(labels))!r}"] if labels else []
+        return f"{type(self).__name__}({', '.join(words)})"
 
 
 def read_isolation(isolate_accelerator: Any, isolate_gpu: Any) -> bool:
-    isolate = choose("isolate_accelerator", isolate_accelerator, "isolate_gpu", isolate_gpu, True)
-    if not isinstance(isolate, bool):
-        raise TypeError(f"isolate_accelerator must be a bool, not {isolate!r}")
-    return isolate
+    name = "isolate_accelerator" if isolate_gpu is None else "isolate_gpu"
+    return as_bool(name, choose("isolate_accelerator", isolate_accelerator, "isolate_gpu", isolate_gpu, True))
 
 
 class PackedPlacementStrategy(PlacementStrategy):
@@ -125,6 +159,9 @@ class PackedPlacementStrategy(PlacementStrategy):
     [(0, 0, ['0', '2']), (0, 1, ['1', '3'])]
     """
 
+    _kind = "packed"
+    _words = ("start_hardware_rank", "end_hardware_rank", "num_hardware_per_process", "stride", "node_group")
+
     def __init__(
         self,
         start_hardware_rank: int | None = None,
@@ -137,7 +174,7 @@ class PackedPlacementStrategy(PlacementStrategy):
         end_gpu_id: int | None = None,
         num_gpus_per_process: int | None = None,
     ) -> None:
-        self._placer = _roost.Strategy.packed(
+        self._made = _roost.Strategy.packed(
             choose("start_hardware_rank", start_hardware_rank, "start_gpu_id", start_gpu_id),
             choose("end_hardware_rank", end_hardware_rank, "end_gpu_id", end_gpu_id),
             choose("num_hardware_per_process", num_hardware_per_process, "num_gpus_per_process", num_gpus_per_process, 1),
@@ -159,8 +196,11 @@ class FlexiblePlacementStrategy(PlacementStrategy):
     [['0', '1'], ['2'], ['3']]
     """
 
+    _kind = "flexible"
+    _words = ("hardware_ranks_list", "node_group_label")
+
     def __init__(self, hardware_ranks_list: Sequence[Sequence[int]], node_group_label: Labels = None) -> None:
-        self._placer = _roost.Strategy.flexible(hardware_ranks_list, label_list(node_group_label))
+        self._made = _roost.Strategy.flexible(hardware_ranks_list, label_list(node_group_label))
 
 
 class NodePlacementStrategy(PlacementStrategy):
@@ -173,7 +213,9 @@ class NodePlacementStrategy(PlacementStrategy):
     [(0, 0, 4), (1, 0, 4), (2, 0, 4), (3, 0, 4)]
     """
 
-    _ranks_per_node_rank = True
+    _kind = "node"
+    _words = ("node_ranks", "node_group_label")
+    _ranks_are_nodes = True
 
     def __init__(self, node_ranks: Sequence[int], node_group_label: Labels = None) -> None:
-        self._placer = _roost.Strategy.node(node_ranks, label_list(node_group_label))
+        self._made = _roost.Strategy.node(node_ranks, label_list(node_group_label))

@@ -7,7 +7,8 @@ import threading
 import numpy
 import pytest
 
-from roost import Cluster, PackedPlacementStrategy, Placements
+from roost import Cluster, PackedPlacementStrategy, Placements, _roost
+from roost._config import read_config
 
 
 def placements(count: int = 64) -> Placements:
@@ -30,9 +31,21 @@ def test_columns_hold_what_rows_show() -> None:
 
 
 def test_a_column_is_the_plans_own_memory() -> None:
-    rows = placements(1 << 20)
-    assert address(rows, "cluster_node_rank") == address(rows, "cluster_node_rank")
-    assert len({address(rows, name) for name in rows.columns}) == len(rows.columns)
+    """The address of every view is the one that the plan in C has for its array."""
+    config = read_config("config", {"cluster": {"num_nodes": 1 << 17, "component_placement": {"actor": "all"}}})
+    plan = _roost.Plan(config, Cluster(cluster=f"{1 << 17}x8")._value)
+    rows = plan.placements("actor")
+    assert len(rows) == 1 << 20 and len({address(rows, name) for name in rows.columns}) == len(rows.columns)
+    for name in rows.columns:
+        assert address(rows, name) == plan.address("actor", name)
+    with pytest.raises(KeyError):
+        plan.address("actor", "nothing")
+    with pytest.raises(KeyError):
+        plan.address("nobody", "local_rank")
+
+
+def test_a_view_is_read_only() -> None:
+    rows = placements()
     view = memoryview(rows.column("local_rank"))
     assert (view.format, view.itemsize, view.ndim, view.shape, view.readonly, view.c_contiguous) == ("i", 4, 1, (len(rows),), True, True)
     assert numpy.frombuffer(view, "int32")[0] == 0

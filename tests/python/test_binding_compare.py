@@ -3,6 +3,7 @@ as a file or as a mapping. Cases and settings are those of test_compare.py."""
 
 import json
 import os
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ def answer(config: Any, cluster_text: str, case: Case) -> Answer:
 
 
 def describe(placement: roost.ComponentPlacement, name: str, cluster: roost.Cluster, isolate: bool) -> dict[str, Any]:
-    rows = placement.get_strategy(name).get_placement(cluster, isolate)
+    strategy = placement.get_strategy(name)
+    rows = strategy.get_placement(cluster, isolate)
+    # Placed again from its numbers alone, a strategy gives the same.
+    assert pickle.loads(pickle.dumps(strategy)).get_placement(cluster, isolate) == rows
     assert len(rows) == placement.get_world_size(name) and rows.hardware_ranks == placement.get_hardware_ranks(name)
     return {
         "name": name,

@@ -107,8 +107,12 @@ def test_what_cannot_be_a_cluster_is_refused() -> None:
     strategy = NodePlacementStrategy([0])
     with pytest.raises(TypeError, match="cluster must be a Cluster or have get_node_group"):
         strategy.get_placement(object())
-    with pytest.raises(roost.Error, match="describes no nodes"):
+    with pytest.raises(roost.Error, match="there is no node group 'cluster'") as caught:
         strategy.get_placement(SimpleNamespace(get_node_group=lambda label: None, get_node_info=lambda rank: None))
+    assert caught.value.code == "reference"
+    empty = SimpleNamespace(node_ranks=[], hardware_type=None)
+    with pytest.raises(roost.Error, match="describes no nodes"):
+        strategy.get_placement(SimpleNamespace(get_node_group=lambda label: empty, get_node_info=lambda rank: None))
     group = SimpleNamespace(node_ranks=[-1], hardware_type=None)
     node = SimpleNamespace(num_accelerators=0, accelerator_type="NO_ACCEL")
     with pytest.raises(roost.Error):
@@ -117,7 +121,7 @@ def test_what_cannot_be_a_cluster_is_refused() -> None:
     with pytest.raises(TypeError, match="accelerator_type"):
         strategy.get_placement(SimpleNamespace(get_node_group=lambda label: group, get_node_info=lambda rank: node))
     node.accelerator_type, node.num_accelerators = "NV_GPU", "many"
-    with pytest.raises(TypeError, match="num_accelerators must be an int"):
+    with pytest.raises(TypeError, match="num_accelerators of node 0 must be an int"):
         strategy.get_placement(SimpleNamespace(get_node_group=lambda label: group, get_node_info=lambda rank: node))
 
 

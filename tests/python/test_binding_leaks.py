@@ -5,6 +5,7 @@ memory of the process, which also shows what the collector does not know.
 """
 
 import gc
+import pickle
 import resource
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 import roost
 from roost import Cluster, ComponentPlacement, FlexiblePlacementStrategy, ModelParallelComponentPlacement, NodePlacementStrategy, PackedPlacementStrategy, Placement, _roost
+from roost._config import read_config
 
 TIMES = 300
 CLUSTER = Cluster(cluster="2x8")
@@ -32,6 +34,10 @@ GROUP = SimpleNamespace(node_ranks=[0], hardware_type="Franka")
 NODE = SimpleNamespace(num_accelerators=2, accelerator_type="AMD_GPU", hardware_resources=[roost.HardwareResource("Franka", [roost.HardwareInfo("Franka")])])
 DESCRIBED = SimpleNamespace(get_node_group=lambda label: GROUP, get_node_info=lambda rank: NODE)
 ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
+OTHER_ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
+OTHER = Cluster(cluster="2x8")
+FLEXIBLE = ComponentPlacement({"cluster": {"num_nodes": 2, "component_placement": {"a": "0-3:0-7"}}}, CLUSTER).get_strategy("a")
+PLAN = _roost.Plan(read_config("config", {"cluster": {"num_nodes": 2, "component_placement": {"actor": "0-7"}}}), CLUSTER._value)
 VALUES = ROWS[0].__reduce__()[1]
 SENTINELS = [CLUSTER, CLUSTER._value, LABELS, LISTS, RANKS, CONFIG, GROUP, NODE, DESCRIBED, ROWS, VALUES, LABELS[0], roost.Placement, roost.Placements, roost.Error, *LISTS]
 
@@ -58,17 +64,31 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "node refused": refused(lambda: NodePlacementStrategy([0, "a"])),
     "described": lambda: NodePlacementStrategy([0]).get_placement(DESCRIBED),
     "parts refused": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",)), (0, 1, 5)), ())),
-    "parts groups": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",)),), (("a", None, (0, 7)),))),
+    "parts groups": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",)),), (("a", None, (0, 7), False),))),
     "component": lambda: ComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8")),
+    "strategy of": lambda: (lambda s: (s.kind, s.arguments, s.labels, pickle.dumps(NodePlacementStrategy(RANKS))))(_roost.Strategy.of(ROWS, CLUSTER._value)),
+    "strategy of refused": refused(lambda: _roost.Strategy.of(ROWS, LABELS)),
+    "strategies again": lambda: FLEXIBLE.get_placement(OTHER, False),
+    "model words": lambda: _roost.accelerator_model("NPU:910B"),
+    "model words refused": refused(lambda: _roost.accelerator_model("a:b:c")),
+    "python words": lambda: _roost.python_words("plan with --mode hybrid"),
+    "several errors": refused(lambda: ComponentPlacement({"cluster": {"component_placement": {"a": "99", "b": "98"}}}, CLUSTER)),
+    "pickle refused": refused(lambda: pickle.dumps(ROWS)),
+    "surrogate": refused(lambda: PackedPlacementStrategy(0, 3, node_group="\udcff")),
+    "address": lambda: PLAN.address("actor", "local_rank"),
+    "address refused": refused(lambda: PLAN.address("nobody", "local_rank")),
+    "plan properties": lambda: (PLAN.mode, PLAN.sizes, PLAN.other_names),
     "component refused": refused(lambda: ComponentPlacement(CONFIG, CLUSTER)),
     "model": lambda: vars(ModelParallelComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8"))),
     "config refused": refused(lambda: Cluster(cluster_cfg={"cluster": {"num_nodes": 1, "component_placement": {"a": []}}}, cluster="1x1")),
-    "config groups": lambda: _roost.Config("c", text="cluster: {num_nodes: 1, component_placement: {a: 99}, node_groups: [{label: a, node_ranks: 0}]}", paths=("c",), env=("A=b",)).groups,
-    "config properties": lambda: (lambda c: (c.labels, c.components, c.warnings, c.cluster))(_roost.Config("c", text="cluster: {num_nodes: 1, component_placement: {a: 99}}", paths=())),
-    "cluster properties": lambda: (CLUSTER._value.nodes, CLUSTER._value.groups, CLUSTER._value.warnings),
+    "config groups": lambda: _roost.Config(b"c", text="cluster: {num_nodes: 1, component_placement: {a: 99}, node_groups: [{label: a, node_ranks: 0}]}", paths=("c",), env=("A=b",)).groups,
+    "config properties": lambda: (lambda c: (c.labels, c.components, c.warnings, c.cluster))(_roost.Config(b"c", text="cluster: {num_nodes: 1, component_placement: {a: 99}}", paths=())),
+    "cluster properties": lambda: (CLUSTER._value.node(1), CLUSTER._value.locate(0, 9), CLUSTER._value.groups, CLUSTER._value.warnings, CLUSTER._value.accelerator_counts),
+    "cluster rank": refused(lambda: CLUSTER._value.node(9)),
+    "cluster locate": refused(lambda: CLUSTER._value.locate(0, 99)),
     "cluster refused": refused(lambda: Cluster(cluster="2y8")),
     "rows": lambda: [(row, repr(row), row.accelerator_type) for row in ROWS],
-    "slices": lambda: (ROWS[1:], ROWS[-1], ROWS == list(ROWS), ROWS.hardware_ranks, ROWS.node_groups, ROWS.columns, repr(ROWS)),
+    "slices": lambda: (ROWS[1:], ROWS == OTHER_ROWS, ROWS.hardware_ranges, repr(ROWS.column("local_rank")), ROWS[-1], ROWS == list(ROWS), ROWS.hardware_ranks, ROWS.node_groups, ROWS.columns, repr(ROWS)),
     "row refused": refused(lambda: ROWS[99]),
     "columns": lambda: [(memoryview(ROWS.column(name)), list(ROWS.column(name))) for name in ROWS.columns],
     "column refused": refused(lambda: ROWS.column("x")),

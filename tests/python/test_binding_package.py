@@ -40,10 +40,10 @@ def test_the_extension_has_no_globals() -> None:
     other = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(other)
     assert other.Error is not _roost.Error and other.Placement is not _roost.Placement
-    [row] = other.Strategy.node([0], []).place(other.Cluster("1x4"), True)
+    [row] = other.Strategy.node([0], []).place(other.Cluster(b"1x4"), True)
     assert type(row) is other.Placement and row.accelerator_type == "NV_GPU" and type(row.accelerator_type) is str
     with pytest.raises(TypeError, match="cluster has the wrong type"):
-        other.Strategy.node([0], []).place(_roost.Cluster("1x4"), True)
+        other.Strategy.node([0], []).place(_roost.Cluster(b"1x4"), True)
     del other, row
     assert roost.NodePlacementStrategy([0]).get_placement(4, True)[0].accelerator_type is roost.AcceleratorType.NV_GPU
 

@@ -164,42 +164,6 @@ def test_what_does_not_fit_is_said_when_it_is_placed(strategy: roost.PlacementSt
         assert isinstance(caught.value, IndexError)
 
 
-@pytest.mark.parametrize(
-    ("build", "kind", "words"),
-    [
-        (lambda: PackedPlacementStrategy("0", 3), TypeError, "start_hardware_rank must be an int"),
-        (lambda: PackedPlacementStrategy(0, 3.0), TypeError, "end_hardware_rank must be an int"),
-        (lambda: PackedPlacementStrategy(0, True), TypeError, "end_hardware_rank must be an int"),
-        (lambda: PackedPlacementStrategy(0, 2**31), ValueError, "end_hardware_rank is out of range"),
-        (lambda: PackedPlacementStrategy(0, 2**80), ValueError, "end_hardware_rank is out of range"),
-        (lambda: PackedPlacementStrategy(0), TypeError, "end_hardware_rank is missing"),
-        (lambda: PackedPlacementStrategy(0, 3, node_group=5), TypeError, "labels must be a sequence of str"),
-        (lambda: PackedPlacementStrategy(0, 3, node_group=["a\0"]), TypeError, "without NUL"),
-        (lambda: FlexiblePlacementStrategy(5), TypeError, "hardware_ranks_list must be a sequence"),
-        (lambda: FlexiblePlacementStrategy([0, 1]), TypeError, "hardware_ranks_list must hold a sequence of int"),
-        (lambda: FlexiblePlacementStrategy([["0"]]), TypeError, "hardware_ranks_list must be an int"),
-        (lambda: NodePlacementStrategy(3), TypeError, "node_ranks must hold a sequence of int"),
-        (lambda: NodePlacementStrategy([None]), TypeError, "node_ranks must be an int"),
-        (lambda: NodePlacementStrategy([0]).get_placement(None), TypeError, "cluster must be a Cluster"),
-        (lambda: NodePlacementStrategy([0]).get_placement("1x4"), TypeError, "cluster must be a Cluster"),
-        (lambda: NodePlacementStrategy([0]).get_placement(Cluster(cluster="1x4"), 2), TypeError, "isolate_accelerator must be a bool"),
-        (lambda: NodePlacementStrategy([0]).get_placement(-1, True), ValueError, "num_gpus_per_node must not be negative"),
-        (lambda: Cluster(num_nodes="2"), TypeError, "num_nodes must be an int"),
-        (lambda: Cluster(num_nodes=True), TypeError, "num_nodes must be an int"),
-        (lambda: Cluster(num_nodes=2, num_gpus_per_node=1.5), TypeError, "num_gpus_per_node must be an int"),
-        (lambda: Cluster(num_nodes=-1, cluster="1x4"), roost.Error, "'num_nodes' must be a positive integer"),
-        (lambda: Cluster(), roost.Error, "pass num_nodes"),
-        (lambda: Cluster(cluster_cfg=5), TypeError, "config must be a path or a mapping"),
-        (lambda: Cluster(num_nodes=1, engine="ray"), roost.Error, "plans only"),
-        (lambda: Cluster(cluster=5), TypeError, "cluster must be a spec, a path or 'local', not 5"),
-        (lambda: Cluster(cluster="no/such/file"), roost.Error, "no/such/file"),
-    ],
-)
-def test_wrong_arguments_are_named(build, kind: type, words: str) -> None:
-    with pytest.raises(kind, match=words):
-        build()
-
-
 def test_an_exception_of_the_caller_passes_through() -> None:
     class Odd:
         def __index__(self) -> int:

@@ -1,0 +1,116 @@
+/* cluster_parts.c - a Cluster from what Python objects have said of its nodes and groups. */
+#include "binding.h"
+
+/* What Python described, borrowed from it for the call. */
+struct parts {
+    struct roost_node_part *nodes;
+    struct texts *hardware; /* of each node */
+    Py_ssize_t node_count;
+    struct roost_group_part *groups;
+    int32_t **node_ranks; /* of each group */
+    Py_ssize_t group_count;
+};
+
+static void parts_release(struct parts *parts)
+{
+    for (Py_ssize_t n = 0; parts->hardware && n < parts->node_count; n++)
+        texts_close(&parts->hardware[n]);
+    for (Py_ssize_t g = 0; parts->node_ranks && g < parts->group_count; g++)
+        PyMem_Free(parts->node_ranks[g]);
+    PyMem_Free(parts->nodes);
+    PyMem_Free(parts->hardware);
+    PyMem_Free(parts->groups);
+    PyMem_Free(parts->node_ranks);
+}
+
+/* (index of the accelerator type, how many, hardware types) */
+static bool read_node(struct binding *binding, PyObject *item, struct roost_node_part *out,
+                      struct texts *hardware)
+{
+    PyObject *type, *count, *types;
+    int32_t accelerator;
+    if (!PyArg_ParseTuple(item, "OOO:node", &type, &count, &types) ||
+        !binding_int32(type, "accelerator_type", binding->error, &accelerator) ||
+        !binding_int32(count, "num_accelerators", binding->error, &out->num_accelerators) ||
+        !texts_open(binding, hardware, types, "hardware_resources"))
+        return false;
+    if (accelerator < 0 || accelerator > ROOST_ACCELERATOR_KUNLUN) {
+        PyErr_Format(binding->error, "accelerator_type is out of range: %R", type);
+        return false;
+    }
+    out->accelerator = (enum roost_accelerator)accelerator;
+    out->hardware_types = hardware->texts;
+    out->hardware_count = (size_t)hardware->count;
+    return true;
+}
+
+/* (label, hardware type or None, tuple of node ranks, whether to find the type) */
+static bool read_group(struct binding *binding, PyObject *item, struct roost_group_part *out,
+                       int32_t **ranks)
+{
+    PyObject *nodes;
+    int finds_type;
+    if (!PyArg_ParseTuple(item, "szO!p:group", &out->label, &out->hardware_type, &PyTuple_Type,
+                          &nodes, &finds_type))
+        return false;
+    out->finds_type = finds_type;
+    Py_ssize_t count = PyTuple_Size(nodes);
+    *ranks = count < INT32_MAX ? PyMem_Calloc((size_t)count + 1, sizeof **ranks) : NULL;
+    if (!*ranks) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!binding_int32(PyTuple_GetItem(nodes, i), "node_ranks", binding->rank_error,
+                           &(*ranks)[i]))
+            return false;
+    out->node_ranks = *ranks;
+    out->node_count = (int32_t)count;
+    return true;
+}
+
+static bool parts_init(struct binding *binding, struct parts *parts, PyObject *nodes,
+                       PyObject *groups)
+{
+    *parts = (struct parts){.node_count = PyTuple_Size(nodes), .group_count = PyTuple_Size(groups)};
+    size_t node_count = (size_t)parts->node_count, group_count = (size_t)parts->group_count;
+    parts->nodes = PyMem_Calloc(node_count + 1, sizeof *parts->nodes);
+    parts->hardware = PyMem_Calloc(node_count + 1, sizeof *parts->hardware);
+    parts->groups = PyMem_Calloc(group_count + 1, sizeof *parts->groups);
+    parts->node_ranks = PyMem_Calloc(group_count + 1, sizeof *parts->node_ranks);
+    if (!parts->nodes || !parts->hardware || !parts->groups || !parts->node_ranks ||
+        parts->node_count > INT32_MAX) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t n = 0; n < parts->node_count; n++)
+        if (!read_node(binding, PyTuple_GetItem(nodes, n), &parts->nodes[n], &parts->hardware[n]))
+            return false;
+    for (Py_ssize_t g = 0; g < parts->group_count; g++)
+        if (!read_group(binding, PyTuple_GetItem(groups, g), &parts->groups[g],
+                        &parts->node_ranks[g]))
+            return false;
+    return true;
+}
+
+PyObject *cluster_from_parts(PyObject *class, PyObject *args)
+{
+    PyTypeObject *type = (PyTypeObject *)class;
+    PyObject *nodes, *groups, *self = NULL;
+    struct parts parts;
+    if (!PyArg_ParseTuple(args, "O!O!:from_parts", &PyTuple_Type, &nodes, &PyTuple_Type, &groups))
+        return NULL;
+    if (parts_init(binding_of(type), &parts, nodes, groups)) {
+        struct roost_cluster_parts wanted = {parts.nodes, (int32_t)parts.node_count, parts.groups,
+                                             (size_t)parts.group_count};
+        struct roost_error error;
+        struct roost_cluster *value;
+        Py_BEGIN_ALLOW_THREADS
+        value = roost_cluster_new_parts(&wanted, &error);
+        Py_END_ALLOW_THREADS
+        self = value ? cluster_take(type, value, PyList_New(0))
+                     : binding_raise(binding_of(type), &error, NULL, NULL);
+    }
+    parts_release(&parts);
+    return self;
+}
