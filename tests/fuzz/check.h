@@ -105,6 +105,68 @@ static inline void check_component(const struct roost_component *it,
     free(ordinal);
 }
 
+/* What a config says of its groups: all of it can be read, and nothing beyond. */
+static inline void check_groups(const struct roost_config *config)
+{
+    struct roost_group_config group;
+    struct roost_env_config env;
+    struct roost_env_var var;
+    size_t groups = roost_config_group_count(config), sum = 0;
+    for (size_t i = 0; i < roost_config_label_count(config); i++)
+        sum += strlen(roost_config_label(config, i));
+    CHECK(!roost_config_label(config, roost_config_label_count(config)));
+    for (size_t g = 0; g < groups; g++) {
+        CHECK(roost_config_group(config, g, &group));
+        int32_t node = roost_config_group_node(config, g, 0);
+        for (int32_t steps = 0; node >= 0 && steps < 1000; steps++) {
+            int32_t next = roost_config_group_node(config, g, node + 1);
+            CHECK(next == -1 || next > node);
+            node = next;
+        }
+        for (size_t e = 0; e < group.env_count; e++) {
+            CHECK(roost_config_env_config(config, g, e, &env));
+            CHECK(roost_config_env_node(config, g, e, 0) >= -1);
+            for (size_t v = 0; v < env.var_count; v++) {
+                CHECK(roost_config_env_var(config, g, e, v, &var));
+                sum += var.name_len + var.value_len;
+            }
+            CHECK(!roost_config_env_var(config, g, e, env.var_count, &var));
+        }
+        CHECK(!roost_config_env_config(config, g, group.env_count, &env));
+    }
+    CHECK(!roost_config_group(config, groups, &group) && sum < SIZE_MAX);
+}
+
+/* A component placed again from its own numbers has the same rows. */
+static inline void check_again(const struct roost_component *it,
+                               const struct roost_cluster *cluster)
+{
+    const struct roost_scope scope = {.labels = it->node_groups,
+                                      .label_count = (size_t)it->node_group_count,
+                                      .shares_accelerators = !it->isolate_accelerator};
+    int32_t count = it->world_size, held = it->first_hardware[count];
+    size_t room = (size_t)(held > count ? held : count);
+    int32_t *ranks = calloc(room, sizeof *ranks);
+    struct roost_packed packed;
+    CHECK(ranks && roost_component_ranks(it, cluster, ranks));
+    struct roost_plan *plan =
+        roost_component_packed(it, &packed) ? roost_plan_new_packed(cluster, &scope, &packed, NULL)
+        : it->strategy == ROOST_STRATEGY_NODE
+            ? roost_plan_new_node(cluster, &scope, ranks, count, NULL)
+            : roost_plan_new_flexible(cluster, &scope, it->first_hardware, ranks, count, NULL);
+    CHECK(plan);
+    const struct roost_component *again = roost_plan_component(plan, 0);
+    size_t bytes = (size_t)count * sizeof *ranks;
+    CHECK(again->world_size == count && again->first_hardware[count] == held);
+    CHECK(memcmp(again->cluster_node_rank, it->cluster_node_rank, bytes) == 0);
+    CHECK(memcmp(again->local_rank, it->local_rank, bytes) == 0);
+    CHECK(memcmp(again->node_group, it->node_group, bytes) == 0);
+    CHECK(memcmp(again->first_hardware, it->first_hardware, bytes) == 0);
+    CHECK(held == 0 || memcmp(again->hardware, it->hardware, (size_t)held * sizeof *ranks) == 0);
+    roost_plan_free(plan);
+    free(ranks);
+}
+
 static inline bool keep_bytes(void *ctx, const char *bytes, size_t len)
 {
     text_append(ctx, bytes, len);

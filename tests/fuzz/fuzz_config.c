@@ -15,6 +15,8 @@ static void check_plan(const struct roost_plan *plan, const struct roost_config 
         CHECK(it->world_size > 0 || !is_good);
         if (it->world_size > 0)
             check_component(it, cluster);
+        if (it->world_size > 0 && it->world_size < 10000)
+            check_again(it, cluster);
         rows += it->world_size;
     }
     if (is_good)
@@ -43,6 +45,7 @@ static void check_mode(struct strview bytes, enum roost_mode mode)
     bool is_good = roost_report_errors(report) == 0;
     CHECK(is_good == (err.code == ROOST_OK) && (config || !is_good));
     if (config) {
+        check_groups(config);
         struct roost_cluster_options wanted = {.text = "2x4", .config = config};
         struct roost_plan_options placing = {.mode = mode};
         struct roost_cluster *cluster = roost_cluster_new(&wanted, report, NULL);

@@ -137,6 +137,8 @@ static void hash_config(uint64_t *hash, const struct roost_config *config)
         for (int32_t e = 0; e < group->env_config_count; e++)
             hash_bytes(hash, group->env_configs[e].node_ranks.is_all ? "a" : "r", 1);
     }
+    for (size_t i = 0; i < roost_config_label_count(config); i++)
+        hash_word(hash, sv_from(roost_config_label(config, i)));
     for (size_t i = 0; i < roost_config_env_count(config); i++)
         hash_word(hash, sv_from(roost_config_env(config, i)));
 }
@@ -376,6 +378,68 @@ static struct result run_strategies(const struct scenario *unused)
     return result;
 }
 
+/* A cluster from parts, strategies placed again from a plan's numbers, and the checks. */
+static struct result run_parts(const struct scenario *unused)
+{
+    static const char *const arms[] = {"Franka", "Franka"};
+    static const struct roost_node_part nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0},
+                                                   {ROOST_ACCELERATOR_AMD, 2, arms, 2}};
+    static const int32_t both[] = {0, 1};
+    static const struct roost_group_part groups[] = {{"both", NULL, both, 2, true},
+                                                     {"arms", "Franka", both + 1, 1, false},
+                                                     {"node", NULL, both, 2, false}};
+    static const char *const labels[] = {"both"};
+    const struct roost_scope scope = {.labels = labels, .label_count = 1};
+    const struct roost_packed packed = {0, 3, 2, 1};
+    int32_t first[] = {0, 2, 4}, ranks[4], node_rank, local_rank;
+    struct result result = {0};
+    struct roost_error err;
+    (void)unused;
+    struct roost_cluster *cluster = roost_cluster_new_parts(
+        &(struct roost_cluster_parts){nodes, 2, groups, ROWS(groups)}, &err);
+    if (!cluster)
+        return (struct result){.code = err.code};
+    result.code = first_of(roost_packed_check(&packed, &err), roost_node_check(both, 2, &err));
+    struct roost_plan *plan = roost_plan_new_packed(cluster, &scope, &packed, &err);
+    result.code = first_of(result.code, err.code);
+    if (plan && roost_component_ranks(roost_plan_component(plan, 0), cluster, ranks) &&
+        roost_cluster_locate(cluster, 0, ranks[3], &node_rank, &local_rank)) {
+        result.code = first_of(result.code, roost_flexible_check(first, ranks, 2, &err));
+        struct roost_plan *again = roost_plan_new_flexible(cluster, &scope, first, ranks, 2, &err);
+        result.code = first_of(result.code, err.code);
+        if (again)
+            result.code = first_of(result.code, render_plan(again, cluster, &result.plan));
+        roost_plan_free(again);
+    }
+    roost_plan_free(plan);
+    roost_cluster_free(cluster);
+    return result;
+}
+
+/* A program's text with keys for its lines; a name twice makes an error that says one. */
+static struct result run_keyed(const struct scenario *unused)
+{
+    static const char text[] =
+        "{cluster: {num_nodes: 1,\ncomponent_placement: {a: 0,\n\"b,a\": 1}}}";
+    static const char *const keys[] = {"cluster", "cluster.a", "cluster.b"};
+    struct roost_config_options reading = {.path = "config",
+                                           .text = text,
+                                           .text_len = sizeof text - 1,
+                                           .line_keys = keys,
+                                           .line_key_count = ROWS(keys)};
+    struct roost_error err;
+    struct result result = {0};
+    (void)unused;
+    struct roost_report *report = roost_report_new();
+    if (!report)
+        return (struct result){.code = ROOST_ERR_MEMORY};
+    struct roost_config *config = roost_config_load(&reading, report, &err);
+    roost_config_free(config);
+    result.code = err.code;
+    result.code = first_of(result.code, finish_report(report, &result));
+    return result;
+}
+
 /* --- running them --- */
 
 typedef struct result (*run_fn)(const struct scenario *);
@@ -432,6 +496,12 @@ TEST(any_allocation_may_fail_while_a_config_is_planned)
 TEST(any_allocation_may_fail_while_a_strategy_is_placed)
 {
     check_scenario("strategies", run_strategies, NULL);
+}
+
+TEST(any_allocation_may_fail_while_a_program_describes)
+{
+    check_scenario("parts", run_parts, NULL);
+    check_scenario("keys of lines", run_keyed, NULL);
 }
 
 /* --- what a hostile file may cost --- */
@@ -615,6 +685,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_allocation_may_fail_while_a_config_is_planned),
         cmocka_unit_test(any_allocation_may_fail_while_a_strategy_is_placed),
+        cmocka_unit_test(any_allocation_may_fail_while_a_program_describes),
         cmocka_unit_test(interpolations_cannot_be_made_to_cost_memory),
         cmocka_unit_test(names_that_are_not_there_cannot_be_made_to_cost_memory),
         cmocka_unit_test(groups_cannot_be_made_to_cost_memory),
