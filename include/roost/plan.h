@@ -47,10 +47,18 @@ struct roost_range {
     int32_t first, last;
 };
 
+/* Ranks start..end in blocks: every process holds per_process of them, stride apart. */
+struct roost_packed {
+    int32_t start, end;
+    int32_t per_process; /* at least 1 */
+    int32_t stride;      /* at least 1 */
+};
+
 /* One component. Every array is indexed by process rank and borrowed from the plan. */
 struct roost_component {
     const char *name; /* "" for a plan of one strategy */
     enum roost_strategy strategy;
+    struct roost_packed packed; /* what the strategy `packed` places by */
     enum roost_local_rank local_rank_rule;
     bool isolate_accelerator;
     int32_t world_size;
@@ -140,13 +148,6 @@ struct roost_scope {
     bool shares_accelerators;
 };
 
-/* Ranks start..end in blocks: every process holds per_process of them, stride apart. */
-struct roost_packed {
-    int32_t start, end;
-    int32_t per_process; /* at least 1 */
-    int32_t stride;      /* at least 1 */
-};
-
 /* What is wrong with a strategy whatever the cluster is; the constructors below check it again. */
 ROOST_API enum roost_code roost_packed_check(const struct roost_packed *packed,
                                              struct roost_error *err) ROOST_MUST_USE;
@@ -177,13 +178,9 @@ ROOST_API struct roost_plan *roost_plan_new_node(const struct roost_cluster *clu
 
 /* --- back: what a component was placed with, to place it again on another cluster --- */
 
-/* false unless its strategy is packed. */
-ROOST_API bool roost_component_packed(const struct roost_component *component,
-                                      struct roost_packed *out);
-
-/* The ranks behind the component's hardware[] (for the strategy `node`: one for each process), as
- * the constructors above take them with the component's node_groups as labels. `cluster` is the one
- * it was planned on; false when it is another. */
+/* Ranks behind the component's hardware[] (for the strategy `node`: one for each process) that the
+ * constructors above, with its node_groups as labels, give the same places to. `cluster` is the one it
+ * was planned on; false when it is another. A component that is packed has `packed` instead. */
 ROOST_API bool roost_component_ranks(const struct roost_component *component,
                                      const struct roost_cluster *cluster, int32_t *out_ranks);
 

@@ -192,7 +192,8 @@ static PyObject *node(PyObject *class, PyObject *args)
 static bool take_component(struct strategy_object *self, const struct roost_component *it,
                            const struct roost_cluster *cluster)
 {
-    if (roost_component_packed(it, &self->packed))
+    self->packed = it->packed;
+    if (it->strategy == ROOST_STRATEGY_PACKED)
         return true;
     bool is_node = it->strategy == ROOST_STRATEGY_NODE;
     size_t count = (size_t)it->world_size;

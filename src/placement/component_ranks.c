@@ -42,6 +42,32 @@ static bool find_member(struct numbering *it, int32_t node_rank)
     return low < group->member_count && group->node_of_member[low] == node_rank;
 }
 
+/* On to the next group that has the node: the hardware of a process falls only where groups share
+ * its node and it goes on in a later one. */
+static bool find_later(const struct roost_component *component, const struct roost_cluster *cluster,
+                       int32_t node_rank, struct numbering *it)
+{
+    while (it->index + 1 < component->node_group_count &&
+           find_group(component, cluster, it->index + 1, it))
+        if (find_member(it, node_rank))
+            return true;
+    return false;
+}
+
+static bool find_process(const struct roost_component *component,
+                         const struct roost_cluster *cluster, int32_t process, struct numbering at,
+                         int32_t *out_ranks)
+{
+    int32_t first = component->first_hardware[process];
+    for (int32_t i = first; i < component->first_hardware[process + 1]; i++) {
+        if (i > first && component->hardware[i] < component->hardware[i - 1] &&
+            !find_later(component, cluster, component->cluster_node_rank[process], &at))
+            return false;
+        out_ranks[i] = at.base + at.group->first_hw_of_member[at.member] + component->hardware[i];
+    }
+    return true;
+}
+
 bool roost_component_ranks(const struct roost_component *component,
                            const struct roost_cluster *cluster, int32_t *out_ranks)
 {
@@ -52,27 +78,10 @@ bool roost_component_ranks(const struct roost_component *component,
             return false;
         if (!find_member(&at, component->cluster_node_rank[p]))
             return false;
-        if (component->strategy == ROOST_STRATEGY_NODE) {
+        if (component->strategy == ROOST_STRATEGY_NODE)
             out_ranks[p] = at.base + at.member;
-            continue;
-        }
-        int32_t first = at.base + at.group->first_hw_of_member[at.member];
-        for (int32_t i = component->first_hardware[p]; i < component->first_hardware[p + 1]; i++)
-            out_ranks[i] = first + component->hardware[i];
+        else if (!find_process(component, cluster, p, at, out_ranks))
+            return false;
     }
-    return true;
-}
-
-bool roost_component_packed(const struct roost_component *component, struct roost_packed *out)
-{
-    if (component->strategy != ROOST_STRATEGY_PACKED || component->world_size == 0)
-        return false;
-    int32_t each = component->first_hardware[1];
-    *out = (struct roost_packed){
-        .start = component->hardware_ranges[0].first,
-        .end = component->hardware_ranges[component->hardware_range_count - 1].last,
-        .per_process = each,
-        .stride = each > 1 ? component->hardware[1] - component->hardware[0] : 1,
-    };
     return true;
 }

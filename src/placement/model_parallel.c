@@ -19,6 +19,7 @@ static bool place_packed(struct model_parallel *mp, enum role_id id,
         .name = component->name,
     };
     component->strategy = ROOST_STRATEGY_PACKED;
+    component->packed = packed;
     return packed_hold(&packed, selection, arena, context.at, mp->diag, &holdings) &&
            component_set_labels(component, arena, selection, mp->diag) &&
            component_set_range(component, arena, ranks, mp->diag) &&

@@ -22,11 +22,9 @@ static struct roost_plan *place_again(const struct roost_component *it,
     const struct roost_scope scope = {.labels = it->node_groups,
                                       .label_count = (size_t)it->node_group_count,
                                       .shares_accelerators = !it->isolate_accelerator};
-    struct roost_packed packed;
     assert_true(roost_component_ranks(it, cluster, ranks));
-    assert_int_equal(roost_component_packed(it, &packed), it->strategy == ROOST_STRATEGY_PACKED);
     switch (it->strategy) {
-    case ROOST_STRATEGY_PACKED: return roost_plan_new_packed(cluster, &scope, &packed, err);
+    case ROOST_STRATEGY_PACKED: return roost_plan_new_packed(cluster, &scope, &it->packed, err);
     case ROOST_STRATEGY_FLEXIBLE:
         return roost_plan_new_flexible(cluster, &scope, it->first_hardware, ranks, it->world_size,
                                        err);
@@ -79,11 +77,13 @@ TEST(a_component_is_placed_again_from_its_ranks)
 {
     check_all_again("2x4,1x0",
                     "cluster: {num_nodes: 3, node_groups: [{label: a, node_ranks: 0}, "
-                    "{label: b, node_ranks: 1}, {label: c, node_ranks: 2}], component_placement: {"
+                    "{label: b, node_ranks: 1}, {label: c, node_ranks: 2}, "
+                    "{label: again, node_ranks: 0}], component_placement: {"
                     "actor: 2-5, shared: \"0-3:0-7\", wide: \"0-7:0-3\", "
                     "turned: {node_group: \"b,a\", placement: \"3-4\"}, "
                     "nodes: {node_group: node, placement: \"0-1:0-4,2:5\"}, "
                     "late: {node_group: b, placement: 1-2}, "
+                    "boundary: {node_group: \"a,again\", placement: \"2-5:0\"}, "
                     "mixed: {node_group: \"c,a\", placement: \"0-1:0-2\"}}}",
                     ROOST_MODE_HYBRID);
     check_all_again(

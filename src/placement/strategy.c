@@ -63,6 +63,7 @@ struct roost_plan *roost_plan_new_packed(const struct roost_cluster *cluster,
         return finish(&build, false);
     struct roost_component *component = build.plan->components;
     component->strategy = ROOST_STRATEGY_PACKED;
+    component->packed = *packed;
     struct rank_range range = {packed->start, packed->end};
     return finish(&build,
                   packed_hold(packed, &build.selection, build.context.arena, NOWHERE, &build.diag,

@@ -147,10 +147,10 @@ static inline void check_again(const struct roost_component *it,
     int32_t count = it->world_size, held = it->first_hardware[count];
     size_t room = (size_t)(held > count ? held : count);
     int32_t *ranks = calloc(room, sizeof *ranks);
-    struct roost_packed packed;
     CHECK(ranks && roost_component_ranks(it, cluster, ranks));
     struct roost_plan *plan =
-        roost_component_packed(it, &packed) ? roost_plan_new_packed(cluster, &scope, &packed, NULL)
+        it->strategy == ROOST_STRATEGY_PACKED
+            ? roost_plan_new_packed(cluster, &scope, &it->packed, NULL)
         : it->strategy == ROOST_STRATEGY_NODE
             ? roost_plan_new_node(cluster, &scope, ranks, count, NULL)
             : roost_plan_new_flexible(cluster, &scope, it->first_hardware, ranks, count, NULL);
