@@ -8,7 +8,7 @@ from typing import Any
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
 from roost._config import node_group_configs, read_config
-from roost._described import DescribesCluster, describe
+from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
@@ -153,6 +153,6 @@ def planning_value(cluster: Any, labels: Iterable[str] = ("cluster",)) -> _roost
     """What the planner sees of a Cluster, or of these node groups of an object that describes one."""
     if isinstance(cluster, Cluster):
         return cluster._value
-    if not isinstance(cluster, DescribesCluster):
+    if not describes_cluster(cluster):
         raise TypeError(f"cluster must be a Cluster or have get_node_group and get_node_info, not {type(cluster).__name__}")
     return describe(cluster, labels)

@@ -1,7 +1,7 @@
 """Clusters that other objects describe: what they answer is read once, and numbered by the planner."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from roost import _roost
 from roost._arguments import as_count, as_rank, as_text, fault
@@ -9,13 +9,17 @@ from roost._arguments import as_count, as_rank, as_text, fault
 NodePart = tuple[int, int, tuple[str, ...]]
 
 
-@runtime_checkable
 class DescribesCluster(Protocol):
     """Any object with these can stand for a cluster."""
 
     def get_node_group(self, label: str, /) -> Any: ...
 
     def get_node_info(self, node_rank: int, /) -> Any: ...
+
+
+def describes_cluster(value: Any) -> bool:
+    """Asked of the object itself, which may hand questions on to another."""
+    return all(callable(getattr(value, name, None)) for name in ("get_node_group", "get_node_info"))
 
 
 def ask(described: Any, name: str, what: str) -> Any:

@@ -74,6 +74,14 @@ def test_a_mock_can_stand_for_a_cluster() -> None:
     assert [p.cluster_node_rank for p in PackedPlacementStrategy(6, 9, 2).get_placement(mock)] == [0, 1]
 
 
+def test_an_object_may_hand_questions_on() -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(OwnCluster(make_nodes(4, 4)), name)
+
+    assert len(PackedPlacementStrategy(0, 7).get_placement(Proxy())) == 8
+
+
 def test_plain_objects_can_stand_for_nodes_and_groups() -> None:
     node = SimpleNamespace(num_accelerators=2, accelerator_type="AMD_GPU")
     group = SimpleNamespace(node_ranks=[3], hardware_type="Accelerator")
