@@ -23,8 +23,6 @@
 #include "launch/local/spec_write.h"
 #include "launch/run_internal.h"
 
-#define NOWHERE ((struct place){0})
-
 enum { ANSWER_MS = 60000, GRACE_MS = 10000 };
 
 /* A run on its way. */
