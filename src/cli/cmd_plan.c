@@ -4,7 +4,7 @@
 
 #include "base/strview.h"
 #include "cli/output.h"
-#include "cli/planning.h"
+#include "cli/plan_commands.h"
 
 static int refuse_component(const struct roost_plan *plan, const struct invocation *invocation,
                             const char *name)
@@ -26,6 +26,8 @@ static int print(const struct planning *planning, const struct invocation *invoc
     const char *component = option_value(invocation, "component");
     if (component && !roost_plan_find(planning->plan, component))
         return refuse_component(planning->plan, invocation, component);
+    if (option_is_on(invocation, "commands"))
+        return plan_commands(planning, invocation, component);
     if (option_is_on(invocation, "json"))
         return output_status(roost_render_plan_json(planning->plan, planning->cluster, component,
                                                     output_write, &output_stdout),
@@ -59,6 +61,7 @@ static int run(const struct invocation *invocation)
 static const struct option_spec options[] = {
     PLANNING_OPTIONS,
     {"component", "NAME", "show only this component"},
+    {"commands", NULL, "show the command and the variables of every process"},
     {0},
 };
 

@@ -135,6 +135,13 @@ bool read_word(struct reader *reader, const struct node *node, const char *what,
         diag_hint(reader->diag, "write one value; in quotes it may hold [ ] { } and ':'");
         return false;
     }
+    if (sv_find(node->text, '\0', 0) < node->text.len) {
+        /* "\0" in quotes: no program can be given it, and no file is named so. */
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node), "%s holds a NUL character",
+                   what);
+        diag_hint(reader->diag, "take the \\0 out of it");
+        return false;
+    }
     *out = (struct word){node->text, node_place(node)};
     return true;
 }

@@ -31,6 +31,11 @@ static void read_command(struct reader *reader, const struct node *node, struct 
             read_word(reader, item, "each word of 'command'", &out->command[out->command_count]))
             out->command_count++;
     }
+    if (out->command_count > 0 && out->command[0].text.len == 0) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, out->command[0].at,
+                   "'command' starts with an empty word, not with a program");
+        diag_hint(reader->diag, "write [./train, --rank, \"%%{RANK}\"]");
+    }
 }
 
 static void read_env(struct reader *reader, const struct node *node, struct launch_config *out)

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "render/plan_json.h"
 #include "render/stream.h"
 #include "topology/cluster.h"
 
@@ -179,7 +180,7 @@ static char *put_devices(char *at, const int32_t *values, int32_t count)
 }
 
 static void put_row(struct text *out, const struct roost_component *it, int32_t p,
-                    const struct row_pieces *pieces)
+                    const struct row_pieces *pieces, const struct plan_json_more *more)
 {
     enum { FIXED = 480, PER_NUMBER = 16 };
     const int32_t *hardware = it->hardware + it->first_hardware[p];
@@ -223,8 +224,13 @@ static void put_row(struct text *out, const struct roost_component *it, int32_t 
     assert(pieces->labels.bytes); /* a component has at least one label */
     memcpy(at, pieces->labels.bytes + pieces->first_label[group], label_len);
     at += label_len;
-    *at++ = '}';
+    if (!more)
+        *at++ = '}';
     out->len = (size_t)(at - out->bytes);
+    if (!more)
+        return;
+    more->put(more->ctx, out, it, p);
+    text_char(out, '}');
 }
 
 static bool prepare(struct row_pieces *pieces, struct arena *arena,
@@ -241,7 +247,8 @@ static bool prepare(struct row_pieces *pieces, struct arena *arena,
     return !pieces->labels.has_failed;
 }
 
-static void put_component(struct text *out, const struct roost_component *component)
+static void put_component(struct text *out, const struct roost_component *component,
+                          const struct plan_json_more *more)
 {
     text_puts(out, "{");
     put_string(out, "name", component->name);
@@ -269,15 +276,15 @@ static void put_component(struct text *out, const struct roost_component *compon
     if (!prepare(&pieces, &scratch, component))
         out->has_failed = true;
     for (int32_t p = 0; p < component->world_size && !out->has_failed; p++)
-        put_row(out, component, p, &pieces);
+        put_row(out, component, p, &pieces, more);
     text_release(&pieces.labels);
     arena_release(&scratch);
     text_puts(out, "]}");
 }
 
-enum roost_code roost_render_plan_json(const struct roost_plan *plan,
-                                       const struct roost_cluster *cluster, const char *component,
-                                       roost_write_fn write, void *ctx)
+enum roost_code render_plan_json(const struct roost_plan *plan, const struct roost_cluster *cluster,
+                                 const char *component, const struct plan_json_more *more,
+                                 roost_write_fn write, void *ctx)
 {
     struct stream stream;
     stream_start(&stream, write, ctx);
@@ -295,9 +302,16 @@ enum roost_code roost_render_plan_json(const struct roost_plan *plan,
         if (component && strcmp(component, it->name) != 0)
             continue;
         text_puts(out, is_first ? "\n  " : ",\n  ");
-        put_component(out, it);
+        put_component(out, it, more);
         is_first = false;
     }
     text_puts(out, "]}\n");
     return stream_end(&stream);
+}
+
+enum roost_code roost_render_plan_json(const struct roost_plan *plan,
+                                       const struct roost_cluster *cluster, const char *component,
+                                       roost_write_fn write, void *ctx)
+{
+    return render_plan_json(plan, cluster, component, NULL, write, ctx);
 }

@@ -1,0 +1,21 @@
+/* plan_json.h - plan_json.c for those who have more to say of each process. */
+#ifndef RENDER_PLAN_JSON_H
+#define RENDER_PLAN_JSON_H
+
+#include <roost/render.h>
+
+#include "base/text.h"
+
+/* Writes further members of a process's object, each with ", " in front. Called in the order of the
+ * document; may be NULL. */
+struct plan_json_more {
+    void (*put)(void *ctx, struct text *out, const struct roost_component *component, int32_t rank);
+    void *ctx;
+};
+
+/* As roost_render_plan_json, with `more` about every process. */
+enum roost_code render_plan_json(const struct roost_plan *plan, const struct roost_cluster *cluster,
+                                 const char *component, const struct plan_json_more *more,
+                                 roost_write_fn write, void *ctx) ROOST_MUST_USE;
+
+#endif
