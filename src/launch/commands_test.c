@@ -137,6 +137,7 @@ TEST(a_process_has_the_variables_of_rlinf_torch_and_roost)
     const struct process_command *process = &it.commands->components[0].processes[1];
     for (int32_t i = 1; i < process->own_count; i++)
         assert_true(strcmp(process->env[i - 1], process->env[i]) < 0);
+    assert_true(process->own_count > 30);
     assert_null(process->cwd);
     release(&it);
 }
@@ -171,5 +172,185 @@ TEST(words_have_the_values_of_their_process)
     release(&it);
 }
 
+#define GROUPS                                                                                     \
+    "  node_groups:\n"                                                                             \
+    "    - {label: g, node_ranks: 0-2, env_configs: [\n"                                           \
+    "        {node_ranks: 0, env_vars: [{PATH: '/c:/a'}, {A: '1'}, {RANK: '5'}, {MUJOCO_GL: "      \
+    "glx}],\n"                                                                                     \
+    "         python_interpreter_path: /opt/python},\n"                                            \
+    "        {node_ranks: 1, env_vars: [{A: '2'}, {B: '2'}, {EGL_DEVICE_ID: '9'}]}]}\n"
+
+TEST(env_configs_reach_the_nodes_they_name_through_their_group)
+{
+    struct made it =
+        make("2x1,1x1 AMD",
+             "cluster:\n  num_nodes: 3\n  component_placement:\n"
+             "    a: {node_group: g, placement: 0-2}\n    b: 0-2\n" GROUPS
+             "roost: {launch: {a: {command: [python, -V], env: {B: '3', PATH: '/d-%{RANK}'}},\n"
+             "                 b: {command: [python3, -V]}}}",
+             (struct launch_options){0});
+    fill(&it);
+    static const struct {
+        int component, rank;
+        const char *name, *expected;
+    } rows[] = {
+        {0, 0, "A", "1"},
+        {0, 1, "A", "2"},
+        {0, 2, "A", "-"},
+        {1, 0, "A", "-"},
+        {0, 1, "B", "3"},
+        {0, 0, "PATH", "/d-0:/c:/a:/b"},
+        {0, 1, "PATH", "/d-1:/a:/b"},
+        {1, 0, "PATH", "/a:/b"},
+        {0, 0, "RANK", "0"},
+        {0, 0, "EGL_DEVICE_ID", "-"},
+        {0, 1, "EGL_DEVICE_ID", "9"},
+        {0, 1, "MUJOCO_EGL_DEVICE_ID", "0"},
+        {0, 1, "CUDA_VISIBLE_DEVICES", "0"},
+        {0, 1, "HIP_VISIBLE_DEVICES", "6"}, /* inherited */
+        {0, 2, "CUDA_VISIBLE_DEVICES", "5"},
+        {0, 2, "HIP_VISIBLE_DEVICES", "0"},
+        {0, 2, "NCCL_CUMEM_ENABLE", "-"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++)
+        CHECK_TEXT(rows[i].name, value(&it, rows[i].component, rows[i].rank, rows[i].name),
+                   rows[i].expected);
+    assert_string_equal(it.commands->components[0].processes[0].argv[0], "/opt/python");
+    assert_string_equal(it.commands->components[0].processes[1].argv[0], "python");
+    assert_string_equal(it.commands->components[1].processes[0].argv[0], "python3");
+    release(&it);
+}
+
+TEST(what_the_caller_has_decides_what_it_should)
+{
+    static const char *const env[] = {"RLINF_PATH_ENV_MERGE_MODE=Override",
+                                      "RLINF_CATCH_FAILURE=1",
+                                      "NCCL_CUMEM_ENABLE=1",
+                                      "MUJOCO_GL=osmesa",
+                                      "EGL_DEVICE_ID=3",
+                                      "PATH=/a",
+                                      NULL};
+    struct made it =
+        make("1x2", HEAD "    a: 0-1\nroost: {launch: {a: {command: [x], env: {PATH: /n}}}}",
+             (struct launch_options){.env = env});
+    fill(&it);
+    CHECK_TEXT("PATH", value(&it, 0, 1, "PATH"), "/n");
+    CHECK_TEXT("catch", value(&it, 0, 1, "CATCH_SYSTEM_FAILURE"), "1");
+    CHECK_TEXT("nccl", value(&it, 0, 1, "NCCL_CUMEM_ENABLE"), "1");
+    CHECK_TEXT("egl", value(&it, 0, 1, "EGL_DEVICE_ID"), "3");
+    CHECK_TEXT("mujoco", value(&it, 0, 1, "MUJOCO_EGL_DEVICE_ID"), "-");
+    release(&it);
+}
+
+TEST(local_rank_follows_its_rule)
+{
+    static const struct {
+        const char *settings, *local_rank, *local_world_size;
+    } rows[] = {
+        {"{}", "0", "1"},
+        {"{isolate: false}", "3", "2"},
+        {"{local_rank: torchrun}", "1", "2"},
+        {"{local_rank: torchrun, isolate: false}", "1", "2"},
+        {"{local_rank: zero, isolate: false}", "0", "1"},
+        {"{local_rank: device}", "3", "2"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct text yaml = TEXT_INIT;
+        text_printf(&yaml, HEAD "    a: 2-3\nroost: {launch: {a: %s}}", rows[i].settings);
+        struct made it =
+            make("1x4", text_string(&yaml), (struct launch_options){.is_command_optional = true});
+        fill(&it);
+        assert_null(it.commands->components[0].processes[1].argv);
+        CHECK_TEXT(rows[i].settings, value(&it, 0, 1, "LOCAL_RANK"), rows[i].local_rank);
+        CHECK_TEXT(rows[i].settings, value(&it, 0, 1, "LOCAL_WORLD_SIZE"),
+                   rows[i].local_world_size);
+        release(&it);
+        text_release(&yaml);
+    }
+}
+
+TEST(a_command_behind_two_dashes_serves_the_one_component_without)
+{
+    static const char *const command[] = {"./run", "%{RANK}"};
+    const char *const only[] = {"b"};
+    struct made it =
+        make("1x2",
+             HEAD "    a: 0-1\n    b: 0-1\n    c: 0\n"
+                  "roost: {launch: {a: {command: [x]}}}",
+             (struct launch_options){
+                 .command = command, .command_count = 2, .components = only, .component_count = 1});
+    fill(&it);
+    assert_int_equal(it.commands->component_count, 1);
+    assert_string_equal(it.commands->components[0].name, "b");
+    assert_string_equal(it.commands->components[0].processes[1].argv[0], "./run");
+    assert_string_equal(it.commands->components[0].processes[1].argv[1], "1");
+    release(&it);
+}
+
+TEST(what_cannot_be_run_is_said_with_its_cure)
+{
+    static const char *const yaml = HEAD "    actor: 0-1\n    b: 0\n    c: 0\n"
+                                         "roost: {launch: {actor: {command: [x]}}}";
+    static const struct {
+        const char *only, *command;
+        enum roost_code code;
+        int32_t line;
+        const char *message, *hint;
+    } rows[] = {
+        {NULL, NULL, ROOST_ERR_SCHEMA, 5, "component 'b' has no command",
+         "add roost.launch.b.command, or choose others by --component"},
+        {"actr", NULL, ROOST_ERR_USAGE, 0, "this config places no component 'actr'",
+         "did you mean 'actor'?"},
+        {"xyz", NULL, ROOST_ERR_USAGE, 0, "this config places no component 'xyz'",
+         "'roost plan' lists the components of the config"},
+        {NULL, "./t", ROOST_ERR_USAGE, 6,
+         "the command behind '--' is for one component, but 'b' and 'c' have none",
+         "choose one by --component, or give roost.launch.c a command"},
+        {"actor", "./t", ROOST_ERR_USAGE, 0,
+         "the command behind '--' is for a component without one, but each has its own",
+         "leave it out, or override one: roost.launch.NAME.command='[./train]'"},
+        {"b", "%{NOPE}", ROOST_ERR_REFERENCE, 0, "'%{NOPE}' is not a variable that roost sets",
+         "RANK, WORLD_SIZE and LOCAL_RANK are some that are; a percent sign is %%"},
+        {"b", "%{HIP_VISIBLE_DEVICES}", ROOST_ERR_HARDWARE, 0,
+         "'%{HIP_VISIBLE_DEVICES}' has no value on nodes of type NV_GPU, where component 'b' has "
+         "processes",
+         "every process has %{VISIBLE_DEVICES} and %{LOCAL_ACCELERATOR_RANK}"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct made it = make("1x2", yaml,
+                              (struct launch_options){.components = &rows[i].only,
+                                                      .component_count = rows[i].only ? 1 : 0,
+                                                      .command = &rows[i].command,
+                                                      .command_count = rows[i].command ? 1 : 0});
+        assert_null(it.commands);
+        CHECK_TEXT(rows[i].message, it.err.message, rows[i].message);
+        CHECK_TEXT(rows[i].message, it.err.hint, rows[i].hint);
+        CHECK_FACT(rows[i].message, it.err.code == rows[i].code && it.err.line == rows[i].line);
+        release(&it);
+    }
+}
+
+TEST(more_ports_than_can_be_numbered_are_refused)
+{
+    struct text yaml = TEXT_INIT;
+    text_puts(&yaml, "cluster: {num_nodes: 1, component_placement: {a: {node_group: node, "
+                     "placement: '0:0-16777215'}}}\nroost: {launch: {a: {command: [x], ports: {");
+    for (int i = 0; i < 128; i++)
+        text_printf(&yaml, "p%d: 1, ", i);
+    text_puts(&yaml, "}}}}");
+    struct made it = make("1x1", text_string(&yaml), (struct launch_options){0});
+    assert_null(it.commands);
+    assert_string_equal(it.err.message, "component 'a' asks for more ports than roost can number");
+    assert_string_equal(it.err.hint, "one machine has fewer than 65536 ports: ask for fewer");
+    release(&it);
+    text_release(&yaml);
+}
+
 RUN_TESTS(cmocka_unit_test(a_process_has_the_variables_of_rlinf_torch_and_roost),
-          cmocka_unit_test(words_have_the_values_of_their_process), )
+          cmocka_unit_test(words_have_the_values_of_their_process),
+          cmocka_unit_test(env_configs_reach_the_nodes_they_name_through_their_group),
+          cmocka_unit_test(what_the_caller_has_decides_what_it_should),
+          cmocka_unit_test(local_rank_follows_its_rule),
+          cmocka_unit_test(a_command_behind_two_dashes_serves_the_one_component_without),
+          cmocka_unit_test(what_cannot_be_run_is_said_with_its_cure),
+          cmocka_unit_test(more_ports_than_can_be_numbered_are_refused), )

@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "launch/commands_view.h"
 #include "tests/unit.h"
 
 /* --- the allocator --- */
@@ -157,6 +158,36 @@ static enum roost_code render_plan(const struct roost_plan *plan,
     return first_of(json, text);
 }
 
+/* What would be executed: built as for a run, and shown as a plan's commands are. */
+static enum roost_code make_commands(const struct roost_config *config,
+                                     const struct roost_cluster *cluster,
+                                     const struct roost_plan *plan, uint64_t *hash)
+{
+    static const char *const env[] = {"PATH=/bin", "RANK=1", "HOME=/root", NULL};
+    struct launch_options options = {.config = config,
+                                     .cluster = cluster,
+                                     .plan = plan,
+                                     .env = env,
+                                     .is_command_optional = true};
+    struct run_values values = {"run", "roost", "127.0.0.1", NULL};
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    struct commands *commands = commands_new(&options, &diag);
+    if (!commands)
+        return err.code;
+    enum roost_code code = commands_fill(commands, &values, &diag) ? ROOST_OK : err.code;
+    struct text out = TEXT_INIT;
+    commands_put_text(&out, commands, &values, 80, false);
+    for (int32_t c = 0; code == ROOST_OK && c < commands->component_count; c++)
+        for (int32_t p = 0; p < commands->components[c].process_count; p++)
+            command_put_json(&out, &commands->components[c].processes[p]);
+    hash_bytes(hash, out.bytes, out.len);
+    code = first_of(code, out.has_failed ? ROOST_ERR_MEMORY : ROOST_OK);
+    text_release(&out);
+    commands_free(commands);
+    return code;
+}
+
 static enum roost_code finish_report(struct roost_report *report, struct result *result)
 {
     result->errors = roost_report_errors(report);
@@ -231,6 +262,7 @@ static struct result run_scenario(const struct scenario *it)
         roost_plan_advise(plan, config, cluster, report);
         hash_config(&result.plan, config);
         result.code = render_plan(plan, cluster, &result.plan);
+        result.code = first_of(result.code, make_commands(config, cluster, plan, &result.plan));
     }
     roost_plan_free(plan);
     roost_cluster_free(cluster);
@@ -271,7 +303,8 @@ static const struct scenario scenarios[] = {
          "  engine: local\n"
          "  launch:\n"
          "    actor: {command: [./train, \"%{RANK}\", \"${oc.env:HOME,x}\"], restart: never,\n"
-         "            env: {LOG: debug}, ports: {http: 1}, ready: {port: http}, after: [env]}\n"
+         "            env: {LOG: debug, PATH: \"/x/%{RANK}\"}, ports: {http: {hand_over: yes}}, "
+         "ready: {port: http}, after: [env]}\n"
          "    critic: {isolate: false, local_rank: zero, cwd: /tmp, bind: {cpu: all}}\n",
      .cluster = "1x8 A800,2x8 AMD",
      .overrides = {"cluster.component_placement.idle=6-7", "roost.launch.actor.command.0=./run",

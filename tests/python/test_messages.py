@@ -50,6 +50,7 @@ VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not co
 
 # Files whose texts no run of `check` or `plan` reaches.
 OTHER_FILES = {
+    "src/launch/commands.c": "`plan --commands` wants no command; src/launch/commands_test.c has all of them with their cures",
     "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
     "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/parts_test.c",
