@@ -91,7 +91,7 @@ static void put_visible(struct text *out, const struct roost_component *it, int3
 
 static void put_model(struct text *out, const struct cluster_node *node)
 {
-    if (!node->model || node->accelerator_count == 0)
+    if (!node->model || !node->model[0] || node->accelerator_count == 0)
         return;
     if (!strchr(node->model, ':')) {
         text_puts(out, roost_accelerator_type(node->accelerator));
