@@ -129,7 +129,7 @@ struct word command_word(const struct command_words *words, int32_t index)
 {
     if (words->own)
         return words->own[index];
-    return (struct word){.text = sv_from(words->given[index])};
+    return (struct word){.text = sv_from(words->given ? words->given[index] : NULL)};
 }
 
 static void check_words(const struct commands *commands, struct diag *diag)

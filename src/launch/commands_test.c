@@ -332,15 +332,25 @@ TEST(what_cannot_be_run_is_said_with_its_cure)
 
 TEST(more_ports_than_can_be_numbered_are_refused)
 {
+    enum {
+        COMPONENTS = 16,
+        NAMES = 256
+    }; /* with half a million processes each, which they share */
     struct text yaml = TEXT_INIT;
-    text_puts(&yaml, "cluster: {num_nodes: 1, component_placement: {a: {node_group: node, "
-                     "placement: '0:0-16777215'}}}\nroost: {launch: {a: {command: [x], ports: {");
-    for (int i = 0; i < 128; i++)
+    text_puts(&yaml, "ports: &ports {");
+    for (int i = 0; i < NAMES; i++)
         text_printf(&yaml, "p%d: 1, ", i);
-    text_puts(&yaml, "}}}}");
+    text_puts(&yaml, "}\ncluster: {num_nodes: 1, component_placement: {\"");
+    for (int i = 0; i < COMPONENTS; i++)
+        text_printf(&yaml, i ? ",c%d" : "c%d", i);
+    text_puts(&yaml, "\": {node_group: node, placement: '0:0-524287'}}}\nroost: {launch: {");
+    for (int i = 0; i < COMPONENTS; i++)
+        text_printf(&yaml, "c%d: {command: [x], ports: *ports}, ", i);
+    text_puts(&yaml, "}}");
     struct made it = make("1x1", text_string(&yaml), (struct launch_options){0});
     assert_null(it.commands);
-    assert_string_equal(it.err.message, "component 'a' asks for more ports than roost can number");
+    assert_string_equal(it.err.message,
+                        "component 'c15' asks for more ports than roost can number");
     assert_string_equal(it.err.hint, "one machine has fewer than 65536 ports: ask for fewer");
     release(&it);
     text_release(&yaml);

@@ -124,5 +124,5 @@ def test_processes_are_started_as_the_reference_model_says(folder: Path) -> None
 
     compare()
     wanted = {"NV_GPU", "AMD_GPU", "NPU", "INTEL_GPU", "MUSA_GPU", "KUNLUN_XPU", "NO_ACCEL", "rlinf", "torchrun", "zero", "device"}
-    if EXAMPLES >= 400:
+    if EXAMPLES >= 1200:  # fewer are a sample, not a survey
         assert not [word for word in wanted if seen[word] < 5], seen
