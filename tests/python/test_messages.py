@@ -55,6 +55,8 @@ OTHER_FILES = {
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
     "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/parts_test.c",
     "src/topology/parts.c": "only clusters that Python objects describe; src/topology/parts_test.c",
+    "src/base/private_*.c": "what a run meets on this machine; src/base/private_dir_test.c has the whole matrix",
+    "src/port/*.c": "the same; src/port/leases_test.c and leases_race_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
 }
 # Texts that no run of `check` or `plan` reaches.
