@@ -9,16 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "base/utf8.h"
-
-static bool is_plain(unsigned char c)
-{
-    return (c >= 0x20 && c < 0x7f) || c == '\t';
-}
 
 static bool is_end_of_line(char c)
 {
@@ -55,42 +46,8 @@ static const char *put_special(const char *at, const char *end, char **out)
     return at + (len ? len : 1);
 }
 
-/* Copies plain bytes one by one; stops at the first other. */
-static const char *copy_bytes(const char *at, const char *end, char **out)
-{
-    while (at < end && is_plain((unsigned char)*at))
-        *(*out)++ = *at++;
-    return at;
-}
-
-#ifdef __SSE2__
-static const char *copy_plain(const char *at, const char *end, char **out)
-{
-    const __m128i blank = _mm_set1_epi8(0x20), tab = _mm_set1_epi8('\t');
-    const __m128i del = _mm_set1_epi8(0x7f);
-    char *to = *out;
-    while (end - at >= 16) {
-        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
-        _mm_storeu_si128((__m128i *)(void *)to, block);
-        /* Signed: what has its high bit set is below a blank, too. */
-        __m128i low = _mm_andnot_si128(_mm_cmpeq_epi8(block, tab), _mm_cmplt_epi8(block, blank));
-        unsigned special =
-            (unsigned)_mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(block, del)));
-        if (special) {
-            int count = __builtin_ctz(special);
-            *out = to + count;
-            return at + count;
-        }
-        at += 16;
-        to += 16;
-    }
-    *out = to;
-    return copy_bytes(at, end, out);
-}
-#endif
-
 /* Eight bytes at a time: true when one of them is not printable ASCII. Tabs count as special here;
- * copy_bytes lets them pass. */
+ * escape_copy_bytes lets them pass. */
 static bool has_special(uint64_t block)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
@@ -99,13 +56,13 @@ static bool has_special(uint64_t block)
     return ((below_blank | above | block) & highs) != 0;
 }
 
-static const char *copy_words(const char *at, const char *end, char **out)
+const char *escape_copy_words(const char *at, const char *end, char **out)
 {
     while (end - at >= 8) {
         uint64_t block;
         memcpy(&block, at, sizeof block);
         if (has_special(block)) {
-            const char *stop = copy_bytes(at, at + 8, out);
+            const char *stop = escape_copy_bytes(at, at + 8, out);
             if (stop < at + 8)
                 return stop;
         } else {
@@ -114,13 +71,13 @@ static const char *copy_words(const char *at, const char *end, char **out)
         }
         at += 8;
     }
-    return copy_bytes(at, end, out);
+    return escape_copy_bytes(at, end, out);
 }
 
 const char *escape_line_plain(const char *at, const char *end, char **out)
 {
     for (;;) {
-        at = copy_words(at, end, out);
+        at = escape_copy_words(at, end, out);
         if (at == end || is_end_of_line(*at))
             return at;
         at = put_special(at, end, out);
@@ -129,16 +86,12 @@ const char *escape_line_plain(const char *at, const char *end, char **out)
 
 const char *escape_line(const char *at, const char *end, char **out)
 {
-#ifdef __SSE2__
     for (;;) {
-        at = copy_plain(at, end, out);
+        at = escape_copy_plain(at, end, out);
         if (at == end || is_end_of_line(*at))
             return at;
         at = put_special(at, end, out);
     }
-#else
-    return escape_line_plain(at, end, out);
-#endif
 }
 
 const char *escape_whole_characters(const char *at, const char *end)

@@ -9,6 +9,10 @@
 
 #include <stddef.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum {
     ESCAPE_GROWTH = 4, /* bytes that one byte becomes at most */
     ESCAPE_SLACK = 16, /* bytes behind the result that may be written to */
@@ -24,5 +28,47 @@ const char *escape_line_plain(const char *at, const char *end, char **out);
 
 /* `end`, or less when the text ends within a character: where that character starts. */
 const char *escape_whole_characters(const char *at, const char *end);
+
+/* --- the inner loop, here so that it can be part of others --- */
+
+/* Copies bytes that are shown as they are (printable ASCII and tab); stops at the first other. */
+static inline const char *escape_copy_bytes(const char *at, const char *end, char **out)
+{
+    while (at < end && ((*at >= 0x20 && *at < 0x7f) || *at == '\t'))
+        *(*out)++ = *at++;
+    return at;
+}
+
+/* The same, by words of eight bytes. */
+const char *escape_copy_words(const char *at, const char *end, char **out);
+
+/* The same, as fast as this machine can. Room as for escape_line. */
+static inline const char *escape_copy_plain(const char *at, const char *end, char **out)
+{
+#ifdef __SSE2__
+    const __m128i blank = _mm_set1_epi8(0x20), tab = _mm_set1_epi8('\t');
+    const __m128i del = _mm_set1_epi8(0x7f);
+    char *to = *out;
+    while (end - at >= 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+        _mm_storeu_si128((__m128i *)(void *)to, block);
+        /* Signed: what has its high bit set is below a blank, too. */
+        __m128i low = _mm_andnot_si128(_mm_cmpeq_epi8(block, tab), _mm_cmplt_epi8(block, blank));
+        unsigned special =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(block, del)));
+        if (special) {
+            int count = __builtin_ctz(special);
+            *out = to + count;
+            return at + count;
+        }
+        at += 16;
+        to += 16;
+    }
+    *out = to;
+    return escape_copy_bytes(at, end, out);
+#else
+    return escape_copy_words(at, end, out);
+#endif
+}
 
 #endif

@@ -199,16 +199,39 @@ static bool show_line(struct showing *it)
     return true;
 }
 
+/* Whole lines with nothing special in them: nearly all there are. Stops at any other, or where there is
+ * no room for one more; show_lines knows what to do then. */
+static void show_plain_lines(struct showing *it)
+{
+    const char *at = it->at, *end = it->end;
+    char *to = it->out->bytes + it->out->used, *full = it->out->bytes + (OUT_SIZE - LINE_ROOM);
+    while (at < end && to <= full) {
+        const char *limit = end - at > SCREEN_LINE_MAX ? at + SCREEN_LINE_MAX : end;
+        char *behind = put_label(to, it);
+        const char *stop = escape_copy_plain(at, limit, &behind);
+        if (stop == limit || *stop != '\n')
+            break;
+        *behind++ = '\n';
+        to = behind;
+        at = stop + 1;
+    }
+    it->at = at;
+    it->out->used = (size_t)(to - it->out->bytes);
+}
+
 /* False when the reader lags. */
 static bool show_lines(struct showing *it)
 {
-    while (skip_to_line(it)) {
+    for (;;) {
+        if (it->memo == 0)
+            show_plain_lines(it);
+        if (!skip_to_line(it))
+            return true;
         if (!out_has_room(it->out))
             return false;
         if (!show_line(it))
-            break;
+            return true;
     }
-    return true;
 }
 
 /* Bytes as they are, in whole lines as far as they come; false when the reader lags. */

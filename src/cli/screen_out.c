@@ -63,10 +63,15 @@ bool out_flush(struct screen_out *out)
             out->is_blocked = true;
             return false;
         }
-        if (done < 0)
+        if (done < 0) {
             out->error = errno;
-        else
-            out->sent += (size_t)done;
+            break;
+        }
+        out->sent += (size_t)done;
+        if (out->is_own && out->sent < out->used) { /* a short write: it is full, no need to ask */
+            out->is_blocked = true;
+            return false;
+        }
     }
     out->sent = out->used = 0;
     out->is_blocked = false;

@@ -93,6 +93,8 @@ int slots_open(struct log_tail *tail, int32_t stream)
     }
     if (fd < 0 && is_shortage(error) && !tail->is_finishing) {
         it->seen = -1; /* later, when the next round looks at every file */
+        if (!tail->checks_all)
+            tail->poll_due = watch_now() + POLL_MS;
         tail->checks_all = true;
     } else if (fd < 0 && error != ENOENT) {
         slots_refuse(tail, stream, error);
