@@ -53,7 +53,8 @@ enum roost_code {
     X(EXTRA_NODES, "extra-nodes") /* more nodes than num_nodes */                                  \
     X(NOT_COMPOSED, "defaults")   /* what --hydra did not compose */                               \
     X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
-    X(MIXED, "mixed")             /* groups that count different things */
+    X(MIXED, "mixed")             /* groups that count different things */                         \
+    X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

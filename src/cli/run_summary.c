@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/run_view.h"
 #include "launch/driver_signals.h"
+#include "launch/last_lines.h"
 
 static void put_count(struct text *line, const char *word, int32_t count)
 {
@@ -42,6 +43,28 @@ static void say_failure(struct run_view *view, const struct roost_event *first)
                      first->exit_code);
 }
 
+/* What the process wrote last, where it most likely tells why. */
+static void say_last_words(struct run_view *view, const struct roost_event *first)
+{
+    enum { LINES = 10 };
+    struct text lines = TEXT_INIT;
+    const char *name = view->names[first->component];
+    int count = last_lines(view->run_dir, name, first->rank, LOG_STDERR, LINES, "  | ", &lines);
+    const char *stream = "stderr";
+    if (count == 0) {
+        count = last_lines(view->run_dir, name, first->rank, LOG_STDOUT, LINES, "  | ", &lines);
+        stream = "stdout";
+    }
+    char *text = count > 0 && text_string(&lines) ? lines.bytes : NULL;
+    if (text)
+        run_view_say(view, "its last lines on %s:", stream);
+    for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        screen_say(view->screen, line);
+    }
+    text_release(&lines);
+}
+
 void run_view_summary(struct run_view *view, int status)
 {
     struct roost_event first;
@@ -61,9 +84,10 @@ void run_view_summary(struct run_view *view, int status)
                      status == 0 ? "is done" : "has failed");
     for (int32_t i = 0; i < roost_run_component_count(view->run); i++)
         say_component(view, i, width);
-    if (first.component >= 0 && first.rank >= 0)
+    if (first.component >= 0 && first.rank >= 0) {
         say_failure(view, &first);
-    else if (first.code != ROOST_OK)
+        say_last_words(view, &first);
+    } else if (first.code != ROOST_OK)
         run_view_say(view, "%s", first.message);
     run_view_say(view, "logs: %s", roost_run_dir(view->run));
 }

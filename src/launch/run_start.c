@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@
 #include "launch/local/spec_write.h"
 #include "launch/run_internal.h"
 
-enum { ANSWER_MS = 60000, GRACE_MS = 10000 };
+enum { ANSWER_MS = 60000, GRACE_MS = 10000, NAMESPACE_MAX = 24 };
 
 /* A run on its way. */
 struct birth {
@@ -32,6 +33,8 @@ struct birth {
     struct commands *commands;
     char runtime[RUNTIME_PATH_MAX];
     int runtime_dir;
+    int namespace_lock;
+    char name_space[NAMESPACE_MAX];
     int32_t *ports;
     struct diag *diag;
 };
@@ -58,7 +61,8 @@ static bool start_guardian(struct birth *birth)
     snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
     char *argv[] = {"roost", "--guardian", run->dir.id,
                     birth->options->has_no_cgroup ? "plain" : "cgroup", NULL};
-    int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, birth->runtime_dir, driver};
+    int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, birth->runtime_dir, driver,
+                                     birth->namespace_lock};
     struct spawn spawn = {.paths = (const char *const[]){program, NULL},
                           .argv = argv,
                           .env = (char *const[]){token, NULL},
@@ -213,6 +217,7 @@ static bool describe(struct birth *birth)
     int64_t now = clock_read(CLOCK_REALTIME);
     text_printf(&page, "{\"roost\":1,\"run\":\"%s\",\"engine\":\"local\",\"version\":\"%s\"",
                 run->dir.id, ROOST_VERSION);
+    text_printf(&page, ",\"namespace\":\"%s\"", birth->name_space);
     text_puts(&page, ",\"config\":");
     text_json(&page, sv_from(birth->options->config->source.name));
     text_printf(&page, ",\"started\":%lld.%09lld,\"driver_pid\":%d,\"guardian_pid\":%d",
@@ -242,7 +247,7 @@ static bool make_processes(struct birth *birth)
 {
     struct roost_run *run = birth->run;
     struct run_values values = {.run_id = run->dir.id,
-                                .name_space = run->dir.id,
+                                .name_space = birth->name_space,
                                 .master_addr = "127.0.0.1",
                                 .ports = birth->ports};
     return commands_fill(birth->commands, &values, birth->diag);
@@ -303,6 +308,46 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
     return false;
 }
 
+/* roost, roost_1, ...: the first that no living run of this user has. A run has the one whose file it
+ * keeps locked; the kernel unlocks it with the run's last process. */
+static bool choose_namespace(struct birth *birth)
+{
+    enum { TRIES = 10000 };
+    for (int i = 0; i < TRIES; i++) {
+        char file[NAMESPACE_MAX + 16];
+        snprintf(birth->name_space, sizeof birth->name_space, i ? "roost_%d" : "roost", i);
+        snprintf(file, sizeof file, "%s.namespace", birth->name_space);
+        struct roost_error err;
+        int fd = private_file_open(birth->runtime_dir, file, O_RDWR | O_CREAT, NULL, &err);
+        if (fd < 0) {
+            diag_again(birth->diag, &err);
+            return false;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            birth->namespace_lock = fd;
+            return true;
+        }
+        close(fd);
+    }
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "%d runs of this user are alive already",
+               TRIES);
+    diag_hint(birth->diag, "`roost ps` lists them, `roost stop` ends one");
+    return false;
+}
+
+/* Who the run is: its id goes where others look for a namespace. */
+static bool sign_namespace(struct birth *birth)
+{
+    const char *id = birth->run->dir.id;
+    if (ftruncate(birth->namespace_lock, 0) == 0 &&
+        pwrite(birth->namespace_lock, id, strlen(id), 0) == (ssize_t)strlen(id))
+        return true;
+    diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", birth->runtime,
+               strerror(errno));
+    diag_hint(birth->diag, "free some space there, or set XDG_RUNTIME_DIR");
+    return false;
+}
+
 static bool find_places(struct birth *birth)
 {
     const char *const *env = birth->options->env;
@@ -318,6 +363,8 @@ static bool find_places(struct birth *birth)
         diag_again(birth->diag, &err);
         return false;
     }
+    if (!choose_namespace(birth))
+        return false;
     char logs[RUN_PATH_MAX];
     bool has_logs = false;
     return find_logs(birth, logs, sizeof logs, &has_logs) &&
@@ -326,13 +373,37 @@ static bool find_places(struct birth *birth)
 
 static bool be_born(struct birth *birth)
 {
-    if (!list_components(birth) || !find_places(birth) || !start_guardian(birth) ||
-        !meet_supervisor(birth) || !send_setup(birth) || !take_ports(birth))
+    if (!list_components(birth) || !find_places(birth) || !sign_namespace(birth) ||
+        !start_guardian(birth) || !meet_supervisor(birth) || !send_setup(birth) ||
+        !take_ports(birth))
         return false;
     if (!make_processes(birth))
         return false;
     return describe(birth) &&
            send_file(birth, MSG_START, "", 0, spec_write(birth->commands, birth->ports));
+}
+
+/* What the config asks for and this engine does not do. */
+static bool can_run(const struct roost_config *config, struct diag *diag)
+{
+    for (int32_t i = 0; i < config->launch_count; i++) {
+        const struct launch_config *launch = &config->launches[i];
+        const struct word *bind =
+            launch->bind_cpu.text.len ? &launch->bind_cpu : &launch->bind_memory;
+        if (bind->text.len) {
+            diag_warn(diag, ROOST_WARN_NOT_BOUND, bind->at,
+                      "'bind' of component '%s' is not applied: its processes may use every CPU",
+                      launch->component);
+            diag_hint(diag, "leave it out, or bind in the command: [taskset, -c, 0-7, ./train]");
+        }
+    }
+    if (config->engine == ENGINE_LOCAL)
+        return true;
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE,
+               "this config asks for the engine 'ray', and this "
+               "roost has only 'local'");
+    diag_hint(diag, "run it here with roost.engine=local");
+    return false;
 }
 
 struct roost_run *roost_run_start(const struct roost_run_options *options,
@@ -342,7 +413,8 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
     struct roost_run_options given = *options;
     struct diag diag = diag_start(report, err);
     given.env = given.env ? given.env : no_env;
-    struct birth birth = {.options = &given, .diag = &diag, .runtime_dir = -1};
+    struct birth birth = {
+        .options = &given, .diag = &diag, .runtime_dir = -1, .namespace_lock = -1};
     struct launch_options wanted = {.config = given.config,
                                     .cluster = given.cluster,
                                     .plan = given.plan,
@@ -351,7 +423,7 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .component_count = given.component_count,
                                     .command = given.command,
                                     .command_count = given.command_count};
-    birth.commands = commands_new(&wanted, &diag);
+    birth.commands = can_run(given.config, &diag) ? commands_new(&wanted, &diag) : NULL;
     birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;
     if (!birth.run) {
         if (birth.commands)
@@ -368,6 +440,8 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
     commands_free(birth.commands);
     if (birth.runtime_dir >= 0)
         close(birth.runtime_dir);
+    if (birth.namespace_lock >= 0) /* guardian and supervisor hold it now */
+        close(birth.namespace_lock);
     if (is_born)
         return birth.run;
     birth.run->is_finished = true; /* no events to wait for: closing the channel ends it all */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,6 +175,17 @@ static struct roost_event describe_end(const struct worker *worker, const siginf
     return event;
 }
 
+/* Workers write their logs themselves, so a full disk is their error to see: here is the reason. */
+static void tell_full_disk(struct supervisor *supervisor, const struct worker *worker)
+{
+    struct statvfs disk;
+    if (supervisor->has_told_full || fstatvfs(supervisor->run_dir, &disk) != 0 || disk.f_bavail > 0)
+        return;
+    supervisor->has_told_full = true;
+    outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
+               "it failed while the disk of the logs was full");
+}
+
 static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
 {
     struct roost_event event = describe_end(worker, info);
@@ -186,6 +198,8 @@ static void end_life(struct supervisor *supervisor, struct worker *worker, const
     supervisor->alive--;
     outbox_put(supervisor, &event);
     outbox_record(supervisor, &event);
+    if (is_failure(&event))
+        tell_full_disk(supervisor, worker);
     if (may_live_again(supervisor, worker, &event)) {
         rest(supervisor, worker);
         return;

@@ -11,8 +11,9 @@ enum {
     GUARDIAN_CHANNEL = 3,
     GUARDIAN_RUN_DIR = 4,
     GUARDIAN_RUNTIME_DIR = 5,
-    GUARDIAN_DRIVER = 6, /* a pidfd */
-    GUARDIAN_FD_COUNT = 4,
+    GUARDIAN_DRIVER = 6,    /* a pidfd */
+    GUARDIAN_NAMESPACE = 7, /* the locked file of the run's namespace: held, never used */
+    GUARDIAN_FD_COUNT = 5,
 };
 
 enum message_type {

@@ -351,6 +351,12 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
     (void)prctl(PR_SET_NAME, "roost-super");
     int status = open_doors(&supervisor) ? prepare(&supervisor) : 1;
     if (status == 0) {
+        if (cgroup->dir >= 0)
+            outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,
+                       "guarded by the control group %s", cgroup->path);
+        else
+            outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,
+                       "guarded by a sweep of descendants: no control group can be made here");
         serve(&supervisor);
         finish(&supervisor);
     }

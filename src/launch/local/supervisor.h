@@ -76,6 +76,7 @@ struct supervisor {
     enum run_phase phase;
     int64_t kill_at;    /* ms, while stopping */
     bool is_start_over; /* nothing more is started */
+    bool has_told_full; /* that the disk of the logs is full */
 
     bool has_failed;
     struct roost_event failure; /* what decides the run's status: see roost_run_status */
