@@ -127,7 +127,9 @@ void output_report(const struct invocation *invocation, const struct roost_repor
 
 void output_error(const struct roost_error *err)
 {
-    output_say("%s", err->message);
+    char hint[ROOST_ERROR_HINT_MAX + 8];
+    output_say("error: %s", err->message);
+    int len = snprintf(hint, sizeof hint, "  = %s\n", err->hint);
     if (err->hint[0])
-        output_say("  = %s", err->hint);
+        (void)output_write(&output_stderr, hint, (size_t)len);
 }

@@ -22,7 +22,8 @@ BLOCK = re.compile(r"(?:<!-- file: (\S+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | r
 
 
 def run(command: str, folder: Path) -> str:
-    env = {"PATH": f"{ROOST.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    (folder / ".run").mkdir(mode=0o700, exist_ok=True)
+    env = {"PATH": f"{ROOST.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / ".run")}
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=env, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=60)  # fmt: skip
     return done.stdout
