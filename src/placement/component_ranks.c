@@ -5,7 +5,7 @@
 /* A group of the component, where its ranks start, and the member that was met last. */
 struct numbering {
     const struct node_group *group;
-    int32_t index; /* in the component's labels; -1 = none yet */
+    int32_t index; /* in the component's labels */
     int32_t base;
     int32_t member;
 };
@@ -15,14 +15,15 @@ static bool find_group(const struct roost_component *component, const struct roo
 {
     bool is_node = component->strategy == ROOST_STRATEGY_NODE;
     *out = (struct numbering){.index = index};
-    for (int32_t g = 0; g <= index; g++) {
-        out->group = cluster_find_group(cluster, sv_from(component->node_groups[g]));
-        if (!out->group)
+    for (int32_t g = 0; g < index; g++) {
+        const struct node_group *before =
+            cluster_find_group(cluster, sv_from(component->node_groups[g]));
+        if (!before)
             return false;
-        if (g < index)
-            out->base += is_node ? out->group->member_count : group_size(out->group);
+        out->base += is_node ? before->member_count : group_size(before);
     }
-    return true;
+    out->group = cluster_find_group(cluster, sv_from(component->node_groups[index]));
+    return out->group != NULL;
 }
 
 static bool find_member(struct numbering *it, int32_t node_rank)
@@ -71,9 +72,9 @@ static bool find_process(const struct roost_component *component,
 bool roost_component_ranks(const struct roost_component *component,
                            const struct roost_cluster *cluster, int32_t *out_ranks)
 {
-    struct numbering at = {.index = -1};
+    struct numbering at = {0};
     for (int32_t p = 0; p < component->world_size; p++) {
-        if (at.index != component->node_group[p] &&
+        if ((!at.group || at.index != component->node_group[p]) &&
             !find_group(component, cluster, component->node_group[p], &at))
             return false;
         if (!find_member(&at, component->cluster_node_rank[p]))

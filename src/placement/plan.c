@@ -103,6 +103,16 @@ static void place_hybrid(struct roost_plan *plan, const struct roost_config *con
     }
 }
 
+/* Whether the cluster has the config's groups, as one that was made with it has: in their order. */
+static bool has_groups(const struct roost_config *config, const struct roost_cluster *cluster)
+{
+    bool is_same = cluster->group_count >= config->group_count;
+    for (int32_t g = 0; is_same && g < config->group_count; g++)
+        is_same = config->groups[g].label &&
+                  strcmp(config->groups[g].label, cluster->groups[g].label) == 0;
+    return is_same;
+}
+
 /* A group that the config declares is missing only where the cluster was made without the config. */
 static bool has_declared(const struct placement_rule *rule, const struct roost_config *config,
                          const struct roost_cluster *cluster, struct diag *diag)
@@ -133,8 +143,9 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
         arena_release(&scratch);
         return;
     }
+    bool is_ours = has_groups(config, cluster);
     for (int32_t r = 0; r < config->rule_count; r++)
-        if (has_declared(&config->rules[r], config, cluster, diag))
+        if (is_ours || has_declared(&config->rules[r], config, cluster, diag))
             rule_bind(&rules[r], &config->rules[r], cluster, diag);
     bool *is_placed = NULL;
     bool is_model = options->mode == ROOST_MODE_MODEL_PARALLEL;
