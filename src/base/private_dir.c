@@ -43,11 +43,14 @@ static bool say_parent(struct walk *walk, int fd, const struct stat *found)
     return false;
 }
 
-/* In a sticky directory others can add names, but neither remove nor replace ours. */
+/* In a sticky directory others can add names, but neither remove nor replace ours. Where every user has
+ * a group of their own, by custom of the user's number, it may write: umask 002 is usual there. */
 static bool is_parent_safe(const struct stat *found)
 {
-    bool is_trusted = found->st_uid == geteuid() || found->st_uid == 0;
-    return is_trusted && ((found->st_mode & 022) == 0 || (found->st_mode & S_ISVTX));
+    bool is_ours = found->st_uid == geteuid();
+    mode_t others = is_ours && found->st_gid == found->st_uid ? 002 : 022;
+    return (is_ours || found->st_uid == 0) &&
+           ((found->st_mode & others) == 0 || (found->st_mode & S_ISVTX));
 }
 
 static bool check_own(struct diag *diag, const char *path, const struct stat *found)

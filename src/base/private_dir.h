@@ -14,7 +14,8 @@
 /* Opens the directory `path` (O_RDONLY, close-on-exec). With `is_made` it and its missing parents are
  * made, each of mode 0700. Refused, with the owner or mode that was found and the cure:
  *   - the directory itself: a symbolic link, another owner, any permission for group or others
- *   - a parent: an owner other than this user and root, or writable by group or others and not sticky
+ *   - a parent: an owner other than this user and root, or writable by group or others and not sticky;
+ *     the group of this user's own number may write
  *   - a symbolic link among the parents that belongs to neither this user nor root; other links are
  *     followed and the directories behind them are checked too
  * A relative path starts at the working directory, whose parents count as well. -1 after filling

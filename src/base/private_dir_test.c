@@ -54,7 +54,7 @@ static void make_socket(const char *path)
 
 /* One thing of a world: "d PATH MODE" directory, "f PATH MODE" file, "l PATH TARGET" symbolic link,
  * "h PATH TARGET" hard link, "p PATH" fifo, "s PATH" socket, "n PATH" device, "o PATH UID" owner,
- * "m PATH MODE" mode. False when it takes root and we are not. */
+ * "g PATH GID" group, "m PATH MODE" mode. False when it takes root and we are not. */
 static bool make_thing(const char *step)
 {
     char kind, path[64] = "", word[64] = "0";
@@ -68,6 +68,7 @@ static bool make_thing(const char *step)
                : kind == 'p' ? mkfifo(path, 0600)
                : kind == 'n' ? mknod(path, S_IFCHR | 0600, makedev(1, 3))
                : kind == 'o' ? lchown(path, (uid_t)strtol(word, NULL, 10), (gid_t)-1)
+               : kind == 'g' ? lchown(path, (uid_t)-1, (gid_t)strtol(word, NULL, 10))
                : kind == 's' ? (make_socket(path), 0)
                              : 0;
     if (done != 0 && errno == EPERM)
@@ -141,7 +142,10 @@ static const struct row rows[] = {
     {"under a readable parent", "d a 755;d a/b 700", OPEN, "a/b", ROOST_OK, "", ""},
     {"under a world-writable", "d a 702;d a/b 700", OPEN, "a/b", DENIED,
      "written by others (mode 0702)", "chmod go-w /"},
-    {"under a group-writable", "d a 770;d a/b 700", OPEN, "a/b", DENIED, "mode 0770", "chmod go-w"},
+    {"under a group-writable", "d a 770;g a 47110;d a/b 700", OPEN, "a/b", DENIED, "mode 0770",
+     "chmod go-w"},
+    {"under one of our own group", "d a 770;d a/b 700", OPEN, "a/b", ROOST_OK, "", ""},
+    {"under one for others too", "d a 772;d a/b 700", OPEN, "a/b", DENIED, "mode 0772", "go-w"},
     {"under a sticky one", "d a 1777;d a/b 700", OPEN, "a/b", ROOST_OK, "", ""},
     {"made under a sticky one", "d a 1777", MAKE, "a/b/c", ROOST_OK, "", ""},
     {"made under a writable one", "d a 777", MAKE, "a/b/c", DENIED, "mode 0777", "chmod go-w"},

@@ -224,17 +224,24 @@ static void obey(struct supervisor *supervisor, const struct message *message)
         lives_kill(supervisor, "asked to stop at once");
 }
 
+/* By its channel or its pid: children that the driver forked may keep the channel open. */
+static void lose_driver(struct supervisor *supervisor)
+{
+    if (supervisor->is_driver_gone)
+        return;
+    supervisor->is_driver_gone = true;
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->channel, NULL);
+    lives_kill(supervisor, "the driver is gone");
+}
+
 static void hear_driver(struct supervisor *supervisor)
 {
     struct message message;
     enum channel_result result;
     while ((result = channel_receive(supervisor->channel, &message)) == CHANNEL_OK)
         obey(supervisor, &message);
-    if (result == CHANNEL_AGAIN)
-        return;
-    supervisor->is_driver_gone = true;
-    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->channel, NULL);
-    lives_kill(supervisor, "the driver is gone");
+    if (result != CHANNEL_AGAIN)
+        lose_driver(supervisor);
 }
 
 static void hear_signals(struct supervisor *supervisor)
@@ -266,6 +273,9 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
             hear_driver(supervisor);
         } else if (events[i].data.fd == supervisor->signals) {
             hear_signals(supervisor);
+        } else if (events[i].data.fd == GUARDIAN_DRIVER) {
+            (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, GUARDIAN_DRIVER, NULL);
+            lose_driver(supervisor);
         } else if (control_serve(supervisor, events[i].data.fd)) {
             continue;
         } else if (events[i].data.fd == supervisor->guardian) {
@@ -332,7 +342,8 @@ static bool open_doors(struct supervisor *supervisor)
     return supervisor->signals >= 0 && supervisor->epoll >= 0 && supervisor->null >= 0 &&
            watch(supervisor, supervisor->channel, EPOLLIN) &&
            watch(supervisor, supervisor->signals, EPOLLIN) &&
-           watch(supervisor, supervisor->guardian, EPOLLIN);
+           watch(supervisor, supervisor->guardian, EPOLLIN) &&
+           watch(supervisor, GUARDIAN_DRIVER, EPOLLIN);
 }
 
 int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
