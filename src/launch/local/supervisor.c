@@ -224,11 +224,10 @@ static void obey(struct supervisor *supervisor, const struct message *message)
         lives_kill(supervisor, "asked to stop at once");
 }
 
-/* By its channel or its pid: children that the driver forked may keep the channel open. */
+/* By its channel or its pid: children that the driver forked may keep the channel open. Telling it
+ * something may have failed before. */
 static void lose_driver(struct supervisor *supervisor)
 {
-    if (supervisor->is_driver_gone)
-        return;
     supervisor->is_driver_gone = true;
     (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->channel, NULL);
     lives_kill(supervisor, "the driver is gone");
