@@ -39,7 +39,7 @@ static bool add_rank(struct logs_component *it, int32_t rank)
 {
     if (it->rank_count == it->rank_room) {
         int32_t room = it->rank_room ? it->rank_room * 2 : ROOM_FIRST;
-        int32_t *grown = reallocarray(it->ranks, (size_t)room, sizeof *grown);
+        int32_t *grown = realloc(it->ranks, (size_t)room * sizeof *grown);
         if (!grown)
             return false;
         it->ranks = grown;
@@ -86,7 +86,7 @@ static bool add_component(struct logs_list *list, int run_dir, const char *name)
         return true;
     if (list->count == list->room) {
         int32_t room = list->room ? list->room * 2 : ROOM_FIRST;
-        void *grown = reallocarray(list->components, (size_t)room, sizeof *list->components);
+        void *grown = realloc(list->components, (size_t)room * sizeof *list->components);
         if (!grown) {
             closedir(dir);
             return false;

@@ -37,9 +37,11 @@ static int32_t index_of(struct logs_view *view, const char *name)
     for (int32_t i = 0; i < view->name_count; i++)
         if (strcmp(view->names[i], name) == 0)
             return i;
-    char *copy = view->name_count < COMPONENTS_MAX ? strdup(name) : NULL;
+    size_t size = strlen(name) + 1;
+    char *copy = view->name_count < COMPONENTS_MAX ? malloc(size) : NULL;
     if (!copy)
         return -1;
+    memcpy(copy, name, size);
     view->names[view->name_count] = copy;
     return view->name_count++;
 }

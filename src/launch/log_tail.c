@@ -92,7 +92,7 @@ static bool grow(void **array, int32_t count, int32_t *room, size_t size)
     if (*room > INT32_MAX / (2 * LOG_STREAMS))
         return false;
     int32_t wanted = *room ? *room * 2 : ROOM_FIRST;
-    void *grown = reallocarray(*array, (size_t)wanted, size);
+    void *grown = realloc(*array, (size_t)wanted * size);
     if (!grown)
         return false;
     *array = grown;

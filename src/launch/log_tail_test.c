@@ -244,6 +244,7 @@ TEST(a_file_that_was_cut_or_replaced_starts_over)
     unlinkat(run_dir, path_of(0, ""), AT_REMOVEDIR);
     read_all(tail, &notes);
     assert_true(log_tail_finish(tail, take_note, &notes));
+    text_release(&notes.text);
     log_tail_free(tail);
 }
 

@@ -7,16 +7,20 @@
  * here (-Wl,--wrap). */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <malloc.h>
 #include <roost/roost.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/logs_view.h"
 #include "config/config.h"
 #include "launch/commands_view.h"
+#include "launch/last_lines.h"
 #include "tests/unit.h"
 
 /* --- the allocator --- */
@@ -502,6 +506,48 @@ static struct result run_leases(const struct scenario *unused)
     return result;
 }
 
+/* The logs of a run of two components, in order and followed, and their last lines. */
+static bool has_ended(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+static enum roost_code show_logs(int run_dir, int out, bool follows)
+{
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    struct logs_options options = {
+        .screen.fds = {out, out}, .follows = follows, .is_alive = has_ended};
+    int failed = 0;
+    return logs_show(run_dir, &options, &failed, &diag) ? ROOST_OK : err.code;
+}
+
+static struct result run_logs(const struct scenario *unused)
+{
+    struct result result = {0};
+    struct text text = TEXT_INIT;
+    (void)unused;
+    int run_dir = open(path_in_folder(0, "run"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int out = memfd_create("logs", MFD_CLOEXEC);
+    result.code = show_logs(run_dir, out, false);
+    if (result.code == ROOST_OK)
+        result.code = show_logs(run_dir, out, true);
+    last_lines(run_dir, "actor", 0, LOG_STDOUT, 3, "> ", &text);
+    if (text.has_failed)
+        result.code = first_of(result.code, ROOST_ERR_MEMORY);
+    char bytes[4096];
+    ssize_t got = pread(out, bytes, sizeof bytes, 0);
+    if (result.code == ROOST_OK) {
+        hash_bytes(&result.plan, bytes, got > 0 ? (size_t)got : 0);
+        hash_bytes(&result.plan, text.bytes, text.len);
+    }
+    text_release(&text);
+    close(out);
+    close(run_dir);
+    return result;
+}
+
 /* --- running them --- */
 
 typedef struct result (*run_fn)(const struct scenario *);
@@ -587,6 +633,24 @@ TEST(any_allocation_may_fail_while_ports_are_leased)
     assert_int_equal(before, after); /* nothing was left open */
     assert_int_equal(unlink(path_in_folder(0, "leases/ports.lock")), 0);
     assert_int_equal(rmdir(path_in_folder(0, "leases")), 0); /* and no lease file */
+}
+
+TEST(any_allocation_may_fail_while_logs_are_shown)
+{
+    mkdir(path_in_folder(0, "run"), 0700);
+    for (int rank = 0; rank < 40; rank++) {
+        char path[128];
+        const char *component = rank < 20 ? "actor" : "env";
+        snprintf(path, sizeof path, "%s/run/%s", folder, component);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/run/%s/%d", folder, component, rank % 20);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/run/%s/%d/stdout.log", folder, component, rank % 20);
+        FILE *file = fopen(path, "w");
+        fputs("one\ntwo\x1b[31m\n", file);
+        fclose(file);
+    }
+    check_scenario("logs", run_logs, NULL);
 }
 
 /* --- what a hostile file may cost --- */
@@ -756,13 +820,18 @@ static int make_folder(void **state)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
 static int remove_folder(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ROWS(files); i++)
-        unlink(path_in_folder(0, files[i][0]));
-    rmdir(path_in_folder(0, "group"));
-    return rmdir(folder);
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void)
@@ -772,6 +841,7 @@ int main(void)
         cmocka_unit_test(any_allocation_may_fail_while_a_strategy_is_placed),
         cmocka_unit_test(any_allocation_may_fail_while_a_program_describes),
         cmocka_unit_test(any_allocation_may_fail_while_ports_are_leased),
+        cmocka_unit_test(any_allocation_may_fail_while_logs_are_shown),
         cmocka_unit_test(interpolations_cannot_be_made_to_cost_memory),
         cmocka_unit_test(names_that_are_not_there_cannot_be_made_to_cost_memory),
         cmocka_unit_test(groups_cannot_be_made_to_cost_memory),

@@ -58,6 +58,8 @@ OTHER_FILES = {
     "src/base/private_*.c": "what a run meets on this machine; src/base/private_dir_test.c has the whole matrix",
     "src/port/*.c": "the same; src/port/leases_test.c and leases_race_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
+    "src/cli/cmd_logs.c": "not in the list of commands yet",
+    "src/cli/logs_view.c": "the same; src/cli/logs_view_test.c",
 }
 # Texts that no run of `check` or `plan` reaches.
 OTHER_TEXTS = {
