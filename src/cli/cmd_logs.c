@@ -7,26 +7,20 @@
 #include "base/strview.h"
 #include "cli/logs_view.h"
 #include "cli/output.h"
+#include "launch/runs.h"
 
-/* The run that is meant. */
+/* The run that is meant, and the way to ask whether it goes on. */
 struct meant_run {
-    const char *path;
+    struct run_list list;
+    const struct run_entry *entry;
+    int control; /* -1 = it has ended */
 };
 
-/* Finds the run by its id, by a beginning of it, or (without a word) the newest. Until runs can be found
- * by id, RUN is the path of a run directory. 0, or an exit status after saying why not. */
-static int find_run(const struct invocation *invocation, struct meant_run *out)
-{
-    if (invocation->operand_count != 1)
-        return output_usage("'roost logs' needs the directory of a run");
-    out->path = invocation->operands[0];
-    return 0;
-}
-
+/* A run hangs up when it ends. */
 static bool is_alive(void *ctx)
 {
-    (void)ctx;
-    return false;
+    const struct meant_run *run = ctx;
+    return run->control >= 0 && !runs_await(run->control, -1, 0);
 }
 
 static int read_ranks(const struct invocation *invocation, struct arena *arena, struct rankset *out)
@@ -37,6 +31,23 @@ static int read_ranks(const struct invocation *invocation, struct arena *arena, 
     if (!text || rankset_read(out, arena, sv_from(text), NOWHERE, &diag) == ROOST_OK)
         return 0;
     return output_usage("--ranks: %s", err.message);
+}
+
+/* 0, or an exit status after saying why there is no such run. */
+static int find_run(const struct invocation *invocation, struct meant_run *out)
+{
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    if (invocation->operand_count > 1)
+        return output_refuse(invocation, "'roost logs' takes one run, not '%s' too",
+                             quote(sv_from(invocation->operands[1])).text);
+    if (runs_list(&out->list, (const char *const *)invocation->env, &diag))
+        out->entry = runs_find(&out->list,
+                               invocation->operand_count ? invocation->operands[0] : NULL, &diag);
+    if (out->entry)
+        return 0;
+    output_error(&err);
+    return roost_code_exit(err.code);
 }
 
 static struct logs_options wanted(const struct invocation *invocation, const struct rankset *ranks)
@@ -66,7 +77,7 @@ static int show(const struct invocation *invocation, int run_dir, const struct r
     int failed = 0;
     options.ctx = run;
     if (!logs_show(run_dir, &options, &failed, &diag)) {
-        output_say("%s%s%s", err.message, err.hint[0] ? "; " : "", err.hint);
+        output_error(&err);
         return roost_code_exit(err.code);
     }
     if (failed && failed != EPIPE)
@@ -78,7 +89,7 @@ static int run(const struct invocation *invocation)
 {
     struct arena arena = ARENA_INIT;
     struct rankset ranks = {0};
-    struct meant_run meant = {0};
+    struct meant_run meant = {.list = {.runtime_dir = -1}, .control = -1};
     if (option_is_on(invocation, "stdout") && option_is_on(invocation, "stderr"))
         return output_usage(
             "--stdout and --stderr each leave the other out; without both, both are "
@@ -87,9 +98,10 @@ static int run(const struct invocation *invocation)
     if (status == 0)
         status = find_run(invocation, &meant);
     if (status == 0) {
-        int run_dir = open(meant.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int run_dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        meant.control = runs_connect(&meant.list, meant.entry);
         if (run_dir < 0) {
-            output_say("cannot open the run '%s': %s", quote(sv_from(meant.path)).text,
+            output_say("cannot open the run '%s': %s", quote(sv_from(meant.entry->path)).text,
                        strerrordesc_np(errno));
             status = EXIT_SYSTEM;
         } else {
@@ -97,6 +109,9 @@ static int run(const struct invocation *invocation)
             close(run_dir);
         }
     }
+    if (meant.control >= 0)
+        close(meant.control);
+    runs_release(&meant.list);
     arena_release(&arena);
     return status;
 }
