@@ -28,6 +28,7 @@ struct roost_config_options {
     const char *const *line_keys; /* the key of each line of a `text` that a program wrote: errors
                                      that speak of a second place name it instead of the line */
     size_t line_key_count;
+    bool takes_groups_alone; /* a file with `roost.groups` needs no `cluster` */
     bool is_composed; /* `text` is what another YAML reader made of a file: a plain number may
                                have been written in base 60, which is said */
 };

@@ -54,7 +54,8 @@ enum roost_code {
     X(NOT_COMPOSED, "defaults")   /* what --hydra did not compose */                               \
     X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
     X(MIXED, "mixed")             /* groups that count different things */                         \
-    X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */
+    X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */                    \
+    X(PORTS, "ports")             /* ports that others may take first */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

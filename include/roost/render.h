@@ -2,6 +2,7 @@
 #ifndef ROOST_RENDER_H
 #define ROOST_RENDER_H
 
+#include <roost/bundle.h>
 #include <roost/plan.h>
 
 #ifdef __cplusplus
@@ -29,6 +30,14 @@ ROOST_API enum roost_code roost_render_plan_text(const struct roost_plan *plan,
                                                  const char *component,
                                                  const struct roost_text_style *style,
                                                  roost_write_fn write, void *ctx) ROOST_MUST_USE;
+
+/* Placement groups: one JSON document, or tables for people in which engines that look alike are
+ * folded. */
+ROOST_API enum roost_code roost_render_groups_json(const struct roost_bundles *bundles,
+                                                   roost_write_fn write, void *ctx) ROOST_MUST_USE;
+ROOST_API enum roost_code roost_render_groups_text(const struct roost_bundles *bundles,
+                                                   const struct roost_text_style *style,
+                                                   roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
 /* Every entry with its line, a caret and the cure. */
 ROOST_API enum roost_code roost_render_report_text(const struct roost_report *report,

@@ -2,6 +2,7 @@
 #ifndef ROOST_ROOST_H
 #define ROOST_ROOST_H
 
+#include <roost/bundle.h>
 #include <roost/cluster.h>
 #include <roost/config.h>
 #include <roost/error.h>

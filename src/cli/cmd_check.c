@@ -15,12 +15,17 @@ static void put_env(struct text *out, const struct roost_config *config)
         text_char(out, '\n');
 }
 
-/* One line when all is well. */
-static void put_summary(struct text *out, const struct planning *planning, const char *path)
+static void put_groups(struct text *out, const struct roost_layout *layout)
 {
-    size_t warnings = roost_report_warnings(planning->report);
+    text_printf(out, "placement group of %d GPU%s, %d engine%s", (int)layout->num_gpus,
+                layout->num_gpus == 1 ? "" : "s", (int)layout->engines.engine_count,
+                layout->engines.engine_count == 1 ? "" : "s");
+}
+
+static void put_components(struct text *out, const struct planning *planning)
+{
     size_t components = roost_config_component_count(planning->config);
-    text_printf(out, "%s: ok: %zu component%s", path, components, components == 1 ? "" : "s");
+    text_printf(out, "%zu component%s", components, components == 1 ? "" : "s");
     if (planning->plan) {
         int64_t processes = 0;
         for (size_t c = 0; c < roost_plan_component_count(planning->plan); c++)
@@ -31,10 +36,25 @@ static void put_summary(struct text *out, const struct planning *planning, const
                     roost_cluster_node_count(planning->cluster) == 1 ? "" : "s",
                     (long long)roost_cluster_accelerator_count(planning->cluster),
                     roost_cluster_accelerator_count(planning->cluster) == 1 ? "" : "s");
-    } else {
+    }
+}
+
+/* One line when all is well. */
+static void put_summary(struct text *out, const struct planning *planning,
+                        const struct roost_bundles *bundles, const char *path)
+{
+    size_t warnings = roost_report_warnings(planning->report);
+    bool has_components = roost_config_component_count(planning->config) > 0 || !bundles;
+    text_printf(out, "%s: ok: ", path);
+    if (has_components)
+        put_components(out, planning);
+    if (bundles) {
+        text_puts(out, has_components ? "; " : "");
+        put_groups(out, roost_bundles_layout(bundles));
+    }
+    if (!planning->plan)
         text_puts(out,
                   "; no cluster was named, so whether they fit was not checked (--cluster 2x8)");
-    }
     if (warnings)
         text_printf(out, "; %zu warning%s", warnings, warnings == 1 ? "" : "s");
     text_char(out, '\n');
@@ -50,7 +70,8 @@ static void put_count(struct text *out, const struct roost_report *report, const
     text_char(out, '\n');
 }
 
-static int print(const struct planning *planning, const struct invocation *invocation)
+static int print(const struct planning *planning, const struct roost_bundles *bundles,
+                 const struct invocation *invocation)
 {
     int status = roost_report_exit(planning->report);
     if (option_is_on(invocation, "json"))
@@ -61,7 +82,7 @@ static int print(const struct planning *planning, const struct invocation *invoc
     if (planning->config)
         put_env(&people, planning->config);
     if (status == 0)
-        put_summary(&data, planning, invocation->operands[0]);
+        put_summary(&data, planning, bundles, invocation->operands[0]);
     else
         put_count(&people, planning->report, invocation->operands[0]);
     enum roost_code code = people.has_failed || data.has_failed ? ROOST_ERR_MEMORY : ROOST_OK;
@@ -76,13 +97,21 @@ static int print(const struct planning *planning, const struct invocation *invoc
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
+    struct roost_bundles *bundles = NULL;
     int status = planning_start(&planning, invocation, NULL);
     if (status == 0) {
+        bool has_groups = planning.config && roost_config_has_groups(planning.config);
+        if (has_groups && (planning.cluster || !planning.has_cluster))
+            bundles =
+                roost_bundles_new(planning.config, planning.cluster, NULL, planning.report, NULL);
         /* Beside errors it would only be noise: what they concern was not placed. */
-        if (planning.plan && roost_report_errors(planning.report) == 0)
+        bool has_components = planning.config && roost_config_component_count(planning.config) > 0;
+        if (planning.plan && (has_components || !has_groups) &&
+            roost_report_errors(planning.report) == 0)
             roost_plan_advise(planning.plan, planning.config, planning.cluster, planning.report);
-        status = print(&planning, invocation);
+        status = print(&planning, bundles, invocation);
     }
+    roost_bundles_free(bundles);
     planning_end(&planning);
     return status;
 }

@@ -36,55 +36,83 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
     return 0;
 }
 
-static void make_plan(struct planning *planning, const char *cluster,
-                      const struct roost_plan_options *options)
+/* Reads the config and finds the text of its cluster. False when there is no config. */
+static bool read_config(struct planning *planning, const struct invocation *invocation,
+                        struct roost_config_options wanted, const char **out_cluster)
 {
-    struct roost_cluster_options wanted = {.text = cluster, .config = planning->config};
-    planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
-    if (planning->cluster) {
-        planning->plan =
-            roost_plan_new(planning->config, planning->cluster, options, planning->report, NULL);
-    } else {
-        /* Without a cluster the texts can still be wrong, and users want to know all at once. */
-        enum roost_code code = roost_plan_check_texts(planning->config, planning->report, NULL);
-        (void)code;
-    }
+    wanted.path = invocation->operands[0];
+    wanted.overrides = invocation->operands + 1;
+    wanted.override_count = invocation->operand_count - 1;
+    wanted.env = (const char *const *)invocation->env;
+    wanted.follow_defaults = option_is_on(invocation, "hydra");
+    planning->config = roost_config_load_lenient(&wanted, planning->report, NULL);
+    if (!planning->config)
+        return false;
+    *out_cluster = option_value(invocation, "cluster");
+    if (!*out_cluster)
+        *out_cluster = find_env(invocation, "ROOST_CLUSTER");
+    planning->has_cluster = *out_cluster || roost_config_cluster(planning->config);
+    return true;
+}
+
+static void find_cluster(struct planning *planning, const char *text)
+{
+    struct roost_cluster_options wanted = {.text = text, .config = planning->config};
+    if (planning->has_cluster)
+        planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
+}
+
+static int start(struct planning *planning, const struct invocation *invocation,
+                 struct roost_plan_options *options)
+{
+    *planning = (struct planning){0};
+    int status = check_words(invocation, options);
+    if (status)
+        return status;
+    planning->report = roost_report_new();
+    return planning->report ? 0 : output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
 }
 
 int planning_start(struct planning *planning, const struct invocation *invocation,
                    const char *otherwise)
 {
     struct roost_plan_options options = {0};
-    *planning = (struct planning){0};
-    int status = check_words(invocation, &options);
+    const char *cluster = NULL;
+    int status = start(planning, invocation, &options);
     if (status)
         return status;
-    planning->report = roost_report_new();
-    if (!planning->report)
-        return output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
     struct roost_config_options wanted = {
-        .path = invocation->operands[0],
-        .overrides = invocation->operands + 1,
-        .override_count = invocation->operand_count - 1,
-        .env = (const char *const *)invocation->env,
-        .follow_defaults = option_is_on(invocation, "hydra"),
         .reads_model = options.mode == ROOST_MODE_MODEL_PARALLEL,
+        .takes_groups_alone = invocation->command == &cmd_check, /* a plan places components */
     };
-    planning->config = roost_config_load_lenient(&wanted, planning->report, NULL);
-    if (!planning->config)
+    if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
-    const char *cluster = option_value(invocation, "cluster");
-    if (!cluster)
-        cluster = find_env(invocation, "ROOST_CLUSTER");
-    if (!cluster && !roost_config_cluster(planning->config))
+    if (!planning->has_cluster && otherwise) {
         cluster = otherwise;
-    planning->has_cluster = cluster || roost_config_cluster(planning->config);
-    if (planning->has_cluster) {
-        make_plan(planning, cluster, &options);
+        planning->has_cluster = true;
+    }
+    find_cluster(planning, cluster);
+    if (planning->cluster) {
+        planning->plan =
+            roost_plan_new(planning->config, planning->cluster, &options, planning->report, NULL);
     } else {
+        /* Without a cluster the texts can still be wrong, and users want to know all at once. */
         enum roost_code code = roost_plan_check_texts(planning->config, planning->report, NULL);
         (void)code;
     }
+    return 0;
+}
+
+int planning_start_groups(struct planning *planning, const struct invocation *invocation)
+{
+    struct roost_plan_options options = {0};
+    const char *cluster = NULL;
+    int status = start(planning, invocation, &options);
+    if (status)
+        return status;
+    struct roost_config_options wanted = {.takes_groups_alone = true};
+    if (read_config(planning, invocation, wanted, &cluster))
+        find_cluster(planning, cluster);
     return 0;
 }
 

@@ -25,6 +25,10 @@ struct planning {
  * after saying why nothing could be tried. */
 int planning_start(struct planning *planning, const struct invocation *invocation,
                    const char *otherwise);
+
+/* The same for placement groups: no component is placed, and a file without a `cluster` section will
+ * do. */
+int planning_start_groups(struct planning *planning, const struct invocation *invocation);
 void planning_end(struct planning *planning);
 
 #endif

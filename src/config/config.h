@@ -117,6 +117,8 @@ struct roost_config {
     struct launch_config *launches;
     int32_t launch_count;
     struct env_names env_read;
+    struct bundle_settings
+        *bundles; /* roost.groups, see bundle_settings.h; NULL when it is not there */
     struct model_settings *model; /* see model_settings.h; NULL when it was not asked for */
 };
 

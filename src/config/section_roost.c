@@ -68,5 +68,5 @@ void section_roost(struct reader *reader, const struct node *roost)
         read_ray(reader, node);
     node = read_key(reader, roost, "groups");
     if (node)
-        want_mapping(reader, node, "'groups'");
+        section_bundles(reader, roost, node);
 }

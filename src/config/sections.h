@@ -21,9 +21,10 @@ void group_hardware(struct reader *reader, struct group_config *group, const str
 /* Robots of one type on one node belong to one group only. */
 void groups_check_robots(struct reader *reader);
 
-/* roost, and roost.launch */
+/* roost, roost.launch, and roost.groups */
 void section_roost(struct reader *reader, const struct node *roost);
 void section_launch(struct reader *reader, const struct node *launch);
+void section_bundles(struct reader *reader, const struct node *roost, const struct node *groups);
 
 /* %{NAME} words of a component's command and env; circles of `after` among all components. */
 void launch_check_words(struct reader *reader, const struct launch_config *launch);

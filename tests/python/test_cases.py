@@ -1,6 +1,6 @@
 """Golden cases: every folder of tests/cases is one run of the program and its whole answer.
 
-config.yaml   the config; `roost check|plan` is run inside the folder, so messages name just it
+config.yaml   the config; `roost check|plan|groups` is run inside the folder, so messages name just it
 cluster.txt   what goes to --cluster, one line
 args.txt      further words of the command line, one a line
 env.txt       the whole environment, NAME=value a line
@@ -8,7 +8,7 @@ stdin.txt     standard input
 command.txt   instead of all this: every word behind `roost`, one a line
 make.py       makes files too large to keep; the case then runs in a copy of its folder
 
-check.txt, check.json, plan.txt, plan.json, output.txt (of command.txt): what must come out:
+check.txt, check.json, plan.txt, plan.json, groups.txt, groups.json, output.txt (of command.txt): what must come out:
 `exit N`, then standard output and standard error, byte for byte. `tools/bless` rewrites them.
 
 ROOST names the program (default build/roost).
@@ -33,6 +33,8 @@ COMMANDS = {
     "check.json": ["check", "--json"],
     "plan.txt": ["plan"],
     "plan.json": ["plan", "--json"],
+    "groups.txt": ["groups"],
+    "groups.json": ["groups", "--json"],
     "output.txt": [],
 }
 

@@ -1,0 +1,71 @@
+/* bundles.h - bundles while they are laid out: what the settings come to, and the steps that fill a
+ * layout from them. Each step says what is wrong and lets the next one go on where it can. */
+#ifndef BUNDLE_BUNDLES_H
+#define BUNDLE_BUNDLES_H
+
+#include <roost/bundle.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "config/bundle_settings.h"
+
+struct roost_bundles {
+    struct arena arena;
+    struct roost_layout layout;
+};
+
+/* The arguments once every rule about defaults has been applied. */
+struct settled {
+    int32_t actor_gpus;   /* A */
+    int32_t rollout_gpus; /* R; -1 = not known, and nothing depends on it */
+    int32_t per_engine;   /* GPUs, where no model or server group says otherwise */
+    int32_t dist_ports;   /* of one rendezvous block */
+    int64_t actor_share, part_share, posters_cpu;
+    bool is_train_only, is_rollout_only, is_external, is_colocated, has_critic;
+    bool is_colocate_cut; /* colocate takes A GPUs, whatever R is */
+};
+
+struct job {
+    struct roost_bundles *bundles;
+    struct roost_layout *layout;
+    const struct bundle_settings *settings;
+    const struct roost_cluster *cluster;         /* may be NULL */
+    const struct roost_bundles_options *options; /* never NULL */
+    struct diag *diag;
+    struct settled settled;
+    struct roost_machine *machines;
+    struct roost_server_group *groups;
+    struct place *group_at; /* of the number that decides a group's size */
+    int32_t ranks;          /* parts and what placeholders would have had */
+};
+
+/* The place of a value that was written, or of the whole section. */
+struct place job_place(const struct job *job, const struct count_setting *setting);
+
+/* Zeroed memory from the bundles' arena; NULL after saying that there is none. */
+#define job_array(job, T, count)                                                                   \
+    ((T *)job_memory((job), arena_zeroed(&(job)->bundles->arena, T, (count) > 0 ? (count) : 1)))
+void *job_memory(struct job *job, void *memory);
+
+/* Applies the rules of the arguments, in their order. */
+bool job_settle(struct job *job);
+
+/* Chooses the row of the table, sizes and the trainers' shares. */
+bool job_size(struct job *job);
+
+/* Finds the nodes that slots are on: measured, of the cluster, or counted. */
+bool job_find_machines(struct job *job);
+
+/* The list of models as server groups with their GPUs, slots, ranks and engines. */
+bool job_list_groups(struct job *job);
+
+/* Engines and parts, each part on one node. */
+bool job_place_engines(struct job *job);
+
+/* Offsets of the ports wanted, per machine. */
+bool job_count_ports(struct job *job);
+
+/* Shares of one GPU, CPUs of the cluster where all machines were found. */
+bool job_check_amounts(struct job *job, bool has_machines);
+
+#endif
