@@ -112,6 +112,11 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
+/* Functions of the module: (config, cluster or None, slots or None, sizes_only) -> (JSON, warnings),
+ * and (rows, resolve) -> (indices, nodes, resolved). */
+PyObject *binding_groups_json(PyObject *module, PyObject *args);
+PyObject *binding_order_bundles(PyObject *module, PyObject *args);
+
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec;
 

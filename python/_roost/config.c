@@ -73,14 +73,15 @@ static bool take_text(PyObject *text, PyObject *paths, struct roost_config_optio
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *words[] = {"path", "text", "paths", "env", "model", NULL};
+    static char *words[] = {"path", "text", "paths", "env", "model", "groups", NULL};
     const char *path;
     PyObject *text = Py_None, *paths = NULL, *env = NULL;
-    int model = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y|OO!Op:Config", words, &path, &text,
-                                     &PyTuple_Type, &paths, &env, &model))
+    int model = 0, groups = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y|OO!Opp:Config", words, &path, &text,
+                                     &PyTuple_Type, &paths, &env, &model, &groups))
         return NULL;
-    struct roost_config_options options = {.path = path, .reads_model = model};
+    struct roost_config_options options = {
+        .path = path, .reads_model = model, .takes_groups_alone = groups};
     if (text != Py_None && !take_text(text, paths ? paths : Py_None, &options))
         return NULL;
     struct texts variables = {0}, keys = {0};
@@ -233,7 +234,7 @@ static PyGetSetDef fields[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Config(path, text=None, paths=(), env=(), model=False)"},
+    {Py_tp_doc, "Config(path, text=None, paths=(), env=(), model=False, groups=False)"},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, fields},

@@ -78,6 +78,10 @@ static PyMethodDef methods[] = {
     {"python_words", python_words, METH_O, "a cure in Python's words instead of the program's"},
     {"set_accelerator_types", set_accelerator_types, METH_O,
      "What Placement.accelerator_type answers, in the order of accelerator_types."},
+    {"groups_json", binding_groups_json, METH_VARARGS,
+     "Lays out the config's roost.groups: (JSON text, warnings)."},
+    {"order_bundles", binding_order_bundles, METH_VARARGS,
+     "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
     {NULL, NULL, 0, NULL},
 };
 

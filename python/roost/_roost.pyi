@@ -1,6 +1,6 @@
 """The C planner; use the package roost instead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, SupportsIndex, final, overload
 
 from roost._words import AcceleratorType
@@ -12,6 +12,10 @@ accelerator_hardware: str
 def accelerator_model(text: str, /) -> tuple[int, str]: ...
 def python_words(hint: str, /) -> str: ...
 def set_accelerator_types(types: tuple[Any, ...], /) -> None: ...
+def groups_json(config: Config, cluster: Cluster | None, slots: tuple[int, ...] | None, sizes_only: bool, /) -> tuple[str, _Warnings]: ...
+def order_bundles(
+    rows: list[tuple[int, Any, Any, str | None]], resolve: bool | Callable[[str], str | None], /
+) -> tuple[list[int], list[int], dict[str, str | None]]: ...
 
 class Error(ValueError, AssertionError):
     code: str
@@ -29,7 +33,13 @@ _Warnings = list[tuple[str, str, str, str]]
 @final
 class Config:
     def __new__(
-        cls, path: bytes, text: str | None = None, paths: tuple[str, ...] = (), env: Sequence[str] = (), model: bool = False
+        cls,
+        path: bytes,
+        text: str | None = None,
+        paths: tuple[str, ...] = (),
+        env: Sequence[str] = (),
+        model: bool = False,
+        groups: bool = False,
     ) -> Config: ...
     @property
     def components(self) -> dict[str, int]: ...

@@ -1,0 +1,285 @@
+/* groups.c - placement groups: layouts as JSON text, and bundles in a stable order. */
+#include "binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- layouts --- */
+
+/* Bytes of a document, grown without the GIL. */
+struct document {
+    char *bytes;
+    size_t len, room;
+};
+
+static bool keep(void *ctx, const char *bytes, size_t len)
+{
+    struct document *out = ctx;
+    if (out->room - out->len < len) {
+        size_t room = (out->len + len) * 2;
+        char *grown = realloc(out->bytes, room);
+        if (!grown)
+            return false;
+        out->bytes = grown;
+        out->room = room;
+    }
+    memcpy(out->bytes + out->len, bytes, len);
+    out->len += len;
+    return true;
+}
+
+/* A tuple of counts as an array that PyMem_Free frees; false with an exception. */
+static bool take_counts(PyObject *tuple, int32_t **out, int32_t *out_count)
+{
+    Py_ssize_t count = PyTuple_Size(tuple);
+    if (count < 0 || count > INT32_MAX)
+        return false;
+    *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
+    *out_count = (int32_t)count;
+    if (!*out)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; *out && i < count; i++) {
+        bool is_good = binding_int32(PyTuple_GetItem(tuple, i), "slots of a node",
+                                     PyExc_ValueError, &(*out)[i]);
+        if (is_good && (*out)[i] >= 0)
+            continue;
+        if (is_good)
+            PyErr_Format(PyExc_ValueError, "slots of a node cannot be negative: %d", (*out)[i]);
+        PyMem_Free(*out);
+        *out = NULL;
+    }
+    return *out != NULL;
+}
+
+/* The document and the warnings of bundles, which are taken. */
+static PyObject *render(struct roost_bundles *bundles, const struct roost_report *report,
+                        PyObject *paths)
+{
+    struct document document = {0};
+    enum roost_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_render_groups_json(bundles, keep, &document);
+    roost_bundles_free(bundles);
+    Py_END_ALLOW_THREADS
+    PyObject *text = code == ROOST_OK
+                         ? PyUnicode_DecodeUTF8(document.bytes, (Py_ssize_t)document.len, NULL)
+                         : PyErr_NoMemory();
+    free(document.bytes);
+    PyObject *warnings = text ? binding_warnings(report, paths) : NULL;
+    PyObject *answer = warnings ? PyTuple_Pack(2, text, warnings) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(warnings);
+    return answer;
+}
+
+PyObject *binding_groups_json(PyObject *module, PyObject *args)
+{
+    struct binding *binding = PyModule_GetState(module);
+    PyObject *config, *cluster, *slots;
+    struct roost_bundles_options options = {0};
+    int32_t *counts = NULL;
+    int sizes_only = 0;
+    if (!PyArg_ParseTuple(args, "OOOp:groups_json", &config, &cluster, &slots, &sizes_only) ||
+        !binding_want(config, binding->config, "config") ||
+        (cluster != Py_None && !binding_want(cluster, binding->cluster, "cluster")) ||
+        (slots != Py_None && !binding_want(slots, &PyTuple_Type, "slots")) ||
+        (slots != Py_None && !take_counts(slots, &counts, &options.node_count)))
+        return NULL;
+    options.slots_of_node = counts;
+    options.sizes_only = sizes_only;
+    struct roost_report *report = roost_report_new();
+    struct roost_error error = {.code = ROOST_ERR_MEMORY};
+    struct roost_bundles *bundles = NULL;
+    if (report) {
+        Py_BEGIN_ALLOW_THREADS
+        bundles = roost_bundles_new(config_value(config),
+                                    cluster == Py_None ? NULL : cluster_value(cluster), &options,
+                                    report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(counts);
+    PyObject *answer = bundles ? render(bundles, report, config_paths(config))
+                               : binding_raise(binding, &error, report, config_paths(config));
+    roost_report_free(report);
+    return answer;
+}
+
+/* --- the order --- */
+
+/* Bundles whose texts Python objects hold. */
+struct probes {
+    struct roost_bundle *list;
+    Py_ssize_t count;
+    PyObject *keeper; /* a list of what was made for the call */
+};
+
+static void probes_release(struct probes *probes)
+{
+    PyMem_Free(probes->list);
+    Py_XDECREF(probes->keeper);
+}
+
+/* What a probe answered that is no answer. */
+static bool refuse(struct binding *binding, PyObject *row, const char *fault)
+{
+    PyErr_Clear();
+    PyObject *class = binding->error;
+    PyObject *index = PyTuple_GetItem(row, 0), *node = PyTuple_GetItem(row, 1);
+    PyObject *gpu = PyTuple_GetItem(row, 2);
+    PyObject *text =
+        PyUnicode_FromFormat("bundle %R on node %R with GPU id %R: %s", index, node, gpu, fault);
+    PyObject *exception = text ? PyObject_CallFunctionObjArgs(class, text, NULL) : NULL;
+    PyObject *code = exception ? PyUnicode_FromString("schema") : NULL;
+    if (code && PyObject_SetAttrString(exception, "code", code) == 0)
+        PyErr_SetObject(class, exception);
+    Py_XDECREF(text);
+    Py_XDECREF(exception);
+    Py_XDECREF(code);
+    return false;
+}
+
+/* The bytes of a str without NUL; None is NULL. */
+static bool take_text(PyObject *value, const char **out)
+{
+    Py_ssize_t len = 0;
+    *out = NULL;
+    if (value == Py_None)
+        return true;
+    *out = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &len) : NULL;
+    return *out && strlen(*out) == (size_t)len;
+}
+
+/* An address, or a pair of a node's id and its address. */
+static bool take_node(PyObject *node, struct roost_bundle *out)
+{
+    if (!PyTuple_Check(node))
+        return take_text(node, &out->address);
+    return PyTuple_Size(node) == 2 && take_text(PyTuple_GetItem(node, 0), &out->node_id) &&
+           take_text(PyTuple_GetItem(node, 1), &out->address);
+}
+
+/* Ray tells GPU ids as ints or as text. */
+static bool take_gpu(PyObject *gpu, PyObject *keeper, struct roost_bundle *out)
+{
+    if (!PyLong_Check(gpu) || PyBool_Check(gpu))
+        return gpu != Py_None && take_text(gpu, &out->gpu_id);
+    PyObject *text = PyObject_Str(gpu);
+    bool is_good = text && PyList_Append(keeper, text) == 0 && take_text(text, &out->gpu_id);
+    Py_XDECREF(text);
+    return is_good;
+}
+
+/* (index, node, gpu_id, visible) */
+static bool take_row(struct binding *binding, PyObject *row, PyObject *keeper,
+                     struct roost_bundle *out)
+{
+    if (!PyTuple_Check(row) || PyTuple_Size(row) != 4) {
+        PyErr_Format(PyExc_TypeError, "a bundle must be (index, node, gpu_id), not %R", row);
+        return false;
+    }
+    if (!binding_int32(PyTuple_GetItem(row, 0), "the index of a bundle", PyExc_ValueError,
+                       &out->index))
+        return false;
+    if (!take_node(PyTuple_GetItem(row, 1), out))
+        return refuse(binding, row, "a node is an address or a pair of its id and its address");
+    if (!take_gpu(PyTuple_GetItem(row, 2), keeper, out))
+        return refuse(binding, row, "a GPU id is a number or a text");
+    if (!take_text(PyTuple_GetItem(row, 3), &out->visible))
+        return refuse(binding, row, "visible devices are a text such as 'GPU-a,GPU-b'");
+    return true;
+}
+
+static bool take_rows(struct binding *binding, PyObject *rows, struct probes *out)
+{
+    out->count = PyList_Size(rows);
+    out->list = PyMem_Calloc((size_t)out->count + 1, sizeof *out->list);
+    out->keeper = PyList_New(0);
+    if (!out->list || !out->keeper) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < out->count; i++)
+        if (!take_row(binding, PyList_GetItem(rows, i), out->keeper, &out->list[i]))
+            return false;
+    return true;
+}
+
+/* Asks a callable; what it raises is raised again when the order is made. */
+static bool ask_callable(void *ctx, const char *name, char *out, size_t size)
+{
+    const char *text = NULL;
+    PyObject *answer = PyErr_Occurred() ? NULL : PyObject_CallFunction(ctx, "s", name);
+    if (answer && !take_text(answer, &text))
+        PyErr_Format(PyExc_TypeError, "resolve must answer a str or None, not %R", answer);
+    bool is_good = text && strlen(text) < size;
+    if (is_good)
+        memcpy(out, text, strlen(text) + 1);
+    Py_XDECREF(answer);
+    return is_good;
+}
+
+/* {name: address or None} */
+static PyObject *resolved_dict(const struct roost_order *order)
+{
+    PyObject *dict = PyDict_New();
+    struct roost_resolved it;
+    for (size_t i = 0; dict && roost_order_resolved(order, i, &it); i++) {
+        PyObject *address = Py_BuildValue("z", it.address);
+        if (!address || PyDict_SetItemString(dict, it.name, address) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(address);
+    }
+    return dict;
+}
+
+static PyObject *order_answer(const struct roost_order *order)
+{
+    int32_t count = (int32_t)roost_order_count(order);
+    PyObject *indices = binding_int_list(roost_order_indices(order), count);
+    PyObject *nodes = indices ? binding_int_list(roost_order_nodes(order), count) : NULL;
+    PyObject *resolved = nodes ? resolved_dict(order) : NULL;
+    PyObject *answer = resolved ? PyTuple_Pack(3, indices, nodes, resolved) : NULL;
+    Py_XDECREF(indices);
+    Py_XDECREF(nodes);
+    Py_XDECREF(resolved);
+    return answer;
+}
+
+PyObject *binding_order_bundles(PyObject *module, PyObject *args)
+{
+    struct binding *binding = PyModule_GetState(module);
+    PyObject *rows, *resolve;
+    struct probes probes = {0};
+    struct roost_order *order = NULL;
+    struct roost_error error;
+    if (!PyArg_ParseTuple(args, "O!O:order_bundles", &PyList_Type, &rows, &resolve))
+        return NULL;
+    bool is_callable = PyCallable_Check(resolve), is_system = resolve == Py_True;
+    struct roost_order_options options = {
+        .resolve = is_callable ? ask_callable
+                   : is_system ? roost_resolve_system
+                               : NULL,
+        .resolve_ctx = resolve,
+    };
+    if (!take_rows(binding, rows, &probes)) {
+        probes_release(&probes);
+        return NULL;
+    }
+    if (is_callable) {
+        order = roost_order_new(probes.list, (size_t)probes.count, &options, &error);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        order = roost_order_new(probes.list, (size_t)probes.count, &options, &error);
+        Py_END_ALLOW_THREADS
+    }
+    PyObject *answer = NULL;
+    if (PyErr_Occurred())
+        answer = NULL;
+    else if (!order)
+        binding_raise(binding, &error, NULL, NULL);
+    else
+        answer = order_answer(order);
+    roost_order_free(order);
+    probes_release(&probes);
+    return answer;
+}

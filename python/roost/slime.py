@@ -1,0 +1,267 @@
+"""slime's placement groups: how many GPUs, whose they are, in what order. Planned, not reserved.
+
+``args`` is any object with slime's argument names as attributes, such as an ``argparse.Namespace``;
+what it does not have takes slime's default. Everything is decided by the C planner.
+
+>>> from types import SimpleNamespace
+>>> args = SimpleNamespace(actor_num_nodes=2, rollout_num_gpus=32, rollout_num_gpus_per_engine=16)
+>>> get_placement_group_layout(args)
+(48, 16)
+>>> [[part.slot for part in engine.parts] for engine in get_engine_layout(args).engines]
+[[16, 24], [32, 40]]
+>>> sort_bundles([(0, "10.0.0.10", 0), (1, "10.0.0.9", "GPU-b"), (2, "10.0.0.9", 3)])
+[2, 1, 0]
+"""
+
+import json
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from roost import _roost
+from roost._cluster import planning_value
+from roost._config import lines
+from roost._described import DescribesCluster
+from roost._words import warn
+
+__all__ = [
+    "BundleOrder",
+    "Engine",
+    "EngineLayout",
+    "EnginePart",
+    "ServerGroup",
+    "Share",
+    "get_engine_layout",
+    "get_placement_group_layout",
+    "order_bundles",
+    "sort_bundles",
+]
+
+# The attributes that are looked at; the C reader knows what they mean.
+ARGUMENTS = (
+    "profile",
+    "actor_num_nodes",
+    "actor_num_gpus_per_node",
+    "rollout_num_gpus",
+    "rollout_num_gpus_per_engine",
+    "num_gpus_per_node",
+    "colocate",
+    "debug_train_only",
+    "debug_rollout_only",
+    "rollout_external",
+    "rollout_external_engine_addrs",
+    "use_critic",
+    "advantage_estimator",
+    "load_debug_rollout_data",
+    "hf_checkpoint",
+    "offload_train",
+    "offload_rollout",
+    "release_train",
+    "train_async",
+    "prefill_num_servers",
+    "sglang",
+    "sglang_config",
+    "sglang_dp_size",
+    "num_gpus_per_actor",
+    "num_gpus_per_part",
+    "num_http_posters",
+    "port_base",
+    "dist_init_ports",
+    "colocate_size",
+    "share_gpu_ids",
+)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A role's piece of the order: slots ``first`` to ``first + count - 1``.
+
+    ``world_size`` counts its workers: trainers, or parts of engines. Each takes ``gpu_each`` of a
+    GPU and as much of a CPU.
+    """
+
+    first: int
+    count: int
+    world_size: int
+    gpu_each: float
+
+
+@dataclass(frozen=True)
+class EnginePart:
+    """The piece of an engine on one node.
+
+    ``slot`` is its first GPU in the whole order, ``node_rank`` its place within the engine, ``node``
+    the node it runs on and ``local_gpu`` its first GPU there. ``ports`` says how many it wants of
+    each kind, ``port_offsets`` where they stand among all that its node is asked for.
+    """
+
+    rank: int
+    slot: int
+    node_rank: int
+    node0: bool
+    node: int
+    local_gpu: int
+    ports: dict[str, int]
+    port_offsets: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine; an external one has an address, and neither slots nor parts."""
+
+    engine: int
+    model: str
+    worker_type: str
+    gpus: int | None
+    first_slot: int | None
+    offset: int | None
+    server_group: int
+    address: str | None
+    parts: list[EnginePart]
+
+
+@dataclass(frozen=True)
+class ServerGroup:
+    """Servers of one kind."""
+
+    model: str
+    worker_type: str
+    num_gpus: int | None
+    num_gpus_per_engine: int | None
+    first_slot: int | None
+    first_rank: int
+    first_engine: int
+    num_engines: int
+    update_weights: bool
+    needs_offload: bool
+
+
+@dataclass(frozen=True)
+class EngineLayout:
+    """Everything that is known before anything is reserved."""
+
+    num_gpus: int
+    rollout_offset: int
+    layout: str
+    num_gpus_per_node: int
+    num_cpus: float
+    port_base: int
+    offload_train: bool
+    offload_rollout: bool
+    share_gpu_ids: bool
+    shares: dict[str, Share | None]
+    server_groups: list[ServerGroup]
+    engines: list[Engine]
+    ports_of_node: list[int]
+
+
+@dataclass(frozen=True)
+class BundleOrder:
+    """Bundles in order.
+
+    ``indices[s]`` is the bundle of slot ``s`` and ``nodes[s]`` the number of its node; ``resolved``
+    has the names that were asked for, with the answers.
+    """
+
+    indices: list[int]
+    nodes: list[int]
+    resolved: dict[str, str | None]
+
+    @property
+    def slots_of_node(self) -> list[int]:
+        """How many slots each node has, for ``get_engine_layout``."""
+        counts = [0] * (self.nodes[-1] + 1 if self.nodes else 0)
+        for node in self.nodes:
+            counts[node] += 1
+        return counts
+
+
+def get_placement_group_layout(args: Any) -> tuple[int, int]:
+    """``(num_gpus, rollout_offset)``: the size of the reservation, and where rollout starts."""
+    document = lay_out(args, None, None, True)
+    return document["num_gpus"], document["rollout_offset"]
+
+
+def get_engine_layout(
+    args: Any,
+    cluster: "str | os.PathLike[str] | DescribesCluster | None" = None,
+    *,
+    slots_of_node: Sequence[int] | None = None,
+) -> EngineLayout:
+    """Shares, engines, parts and the ports they want; a ``roost.Error`` for what cannot run.
+
+    Nodes are those of ``cluster`` (a spec such as ``"2x8"``, a snapshot, ``"local"``, or a
+    ``roost.Cluster``); or have as many slots as ``slots_of_node`` says, which is what a probe found;
+    or else ``num_gpus_per_node`` GPUs each.
+    """
+    slots = None if slots_of_node is None else tuple(slots_of_node)
+    document = lay_out(args, cluster, slots, False)
+    shares = {name: share and Share(**share) for name, share in document["shares"].items()}
+    engines = [Engine(**{**engine, "parts": [EnginePart(**part) for part in engine["parts"]]}) for engine in document["engines"]]
+    groups = [ServerGroup(**group) for group in document["server_groups"]]
+    ports = [node["num_ports"] for node in document["nodes"]]
+    plain = {name: document[name] for name in EngineLayout.__dataclass_fields__ if name in document}
+    return EngineLayout(**{**plain, "shares": shares, "server_groups": groups, "engines": engines, "ports_of_node": ports})
+
+
+def order_bundles(
+    bundles: Iterable[tuple[int, Any, int | str]],
+    *,
+    visible: Mapping[Hashable, str | Sequence[str]] | None = None,
+    resolve: bool | Callable[[str], str | None] = False,
+) -> BundleOrder:
+    """What :func:`sort_bundles` sorts, with the nodes and the answers of the resolver."""
+    lists = {node: text if isinstance(text, str) else ",".join(text) for node, text in (visible or {}).items()}
+    rows = [(index, node, gpu_id, lists.get(node) if lists else None) for index, node, gpu_id in bundles]
+    return BundleOrder(*_roost.order_bundles(rows, resolve))
+
+
+def sort_bundles(
+    bundles: Iterable[tuple[int, Any, int | str]],
+    *,
+    visible: Mapping[Hashable, str | Sequence[str]] | None = None,
+    resolve: bool | Callable[[str], str | None] = False,
+) -> list[int]:
+    """The indices of ``(index, node, gpu_id)`` in the stable order.
+
+    ``node`` is an address, or a pair ``(node_id, address)``: then the id says who the node is, and
+    its bundles stay together whatever its address. IPv4 comes by value, then IPv6, then names in
+    natural order; GPU ids are numbers, or opaque texts that come in the order of the node's
+    ``visible`` devices (by node, as it is written in ``bundles``), else by their bytes. No name is
+    looked up unless ``resolve`` is true (the system's resolver) or a function from a name to an
+    address; each is then asked for once.
+
+    >>> sort_bundles([(0, "fd00::10", 0), (1, "fd00::9", 0), (2, "node10", 0), (3, "node9", 0), (4, "10.0.0.1", 0)])
+    [4, 1, 0, 3, 2]
+    >>> sort_bundles([(0, ("b", "10.0.0.1"), 0), (1, ("a", "10.0.0.1"), 1), (2, ("b", "10.0.0.1"), 1), (3, ("a", "10.0.0.1"), 0)])
+    [3, 1, 0, 2]
+    """
+    return order_bundles(bundles, visible=visible, resolve=resolve).indices
+
+
+def argument_lines(args: Any) -> Iterator[tuple[str, str]]:
+    """The arguments as a config text, a line a value, each with the argument's name."""
+    yield "{roost: {groups: {", ""
+    for name in ARGUMENTS:
+        value = getattr(args, name, None)
+        if value is not None:
+            yield from lines(value, name, f"{name}: ")
+            yield ",", name
+    yield "}}}", ""
+
+
+def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool) -> dict[str, Any]:
+    written = list(argument_lines(args))
+    text = "\n".join(line for line, _ in written)
+    config = _roost.Config(b"args", text, tuple(path for _, path in written), groups=True)
+    value: _roost.Cluster | None = None
+    if isinstance(cluster, str | os.PathLike):
+        value = _roost.Cluster(os.fspath(cluster))
+        warn(value.warnings, 3)
+    elif cluster is not None:
+        value = planning_value(cluster)
+    document, warnings = _roost.groups_json(config, value, slots, sizes_only)
+    warn([*config.warnings, *warnings], 3)
+    answer: dict[str, Any] = json.loads(document)
+    return answer
