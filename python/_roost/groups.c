@@ -177,7 +177,7 @@ static bool take_row(struct binding *binding, PyObject *row, PyObject *keeper,
         PyErr_Format(PyExc_TypeError, "a bundle must be (index, node, gpu_id), not %R", row);
         return false;
     }
-    if (!binding_int32(PyTuple_GetItem(row, 0), "the index of a bundle", PyExc_ValueError,
+    if (!binding_int32(PyTuple_GetItem(row, 0), "the index of a bundle", binding->error,
                        &out->index))
         return false;
     if (!take_node(PyTuple_GetItem(row, 1), out))

@@ -257,7 +257,7 @@ def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: 
     config = _roost.Config(b"args", text, tuple(path for _, path in written), groups=True)
     value: _roost.Cluster | None = None
     if isinstance(cluster, str | os.PathLike):
-        value = _roost.Cluster(os.fspath(cluster))
+        value = _roost.Cluster(os.fsencode(cluster))
         warn(value.warnings, 3)
     elif cluster is not None:
         value = planning_value(cluster)

@@ -5,72 +5,110 @@
 
 enum { ADDRESS_BYTES = 64 }; /* longest answer: an IPv6 address with its zone */
 
-bool node_table_init(struct node_table *table, struct arena *arena, size_t bundles)
+struct node_table node_table_start(struct arena *arena)
 {
-    *table = (struct node_table){.arena = arena, .slot_count = 16};
-    while (table->slot_count / 2 < bundles)
-        table->slot_count *= 2;
-    /* A cluster has far fewer nodes than bundles, mostly: nodes grow, the table does not. */
-    table->slots = arena_zeroed(&table->scratch, uint32_t, table->slot_count);
-    return table->slots != NULL;
+    return (struct node_table){.arena = arena};
 }
 
 void node_table_release(struct node_table *table)
 {
     free(table->nodes);
+    free(table->slots);
     arena_release(&table->scratch);
 }
 
+/* Eight bytes at a time: ids are long, and there is one for every bundle. */
 static uint32_t hash(struct strview text, uint32_t seed)
 {
-    uint32_t value = seed ^ UINT32_C(2166136261);
-    for (size_t i = 0; i < text.len; i++)
-        value = (value ^ (unsigned char)text.at[i]) * UINT32_C(16777619);
-    return value ^ value >> 15;
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t value = (seed + text.len) * factor;
+    for (size_t i = 0; i < text.len; i += sizeof value) {
+        uint64_t piece = 0;
+        size_t left = text.len - i;
+        memcpy(&piece, text.at + i, left < sizeof piece ? left : sizeof piece);
+        value = (value ^ piece) * factor;
+        value ^= value >> 32;
+    }
+    return (uint32_t)value;
 }
 
-static struct table_node *add_node(struct node_table *table)
+static void put_slot(struct node_table *table, uint32_t value, uint32_t number)
 {
-    if (table->count == table->room) {
-        size_t room = table->room ? table->room * 2 : 64;
-        struct table_node *nodes = realloc(table->nodes, room * sizeof *nodes);
-        if (!nodes)
-            return NULL;
-        table->nodes = nodes;
-        table->room = room;
+    size_t at = value & (table->slot_count - 1);
+    while (table->slots[at].number)
+        at = (at + 1) & (table->slot_count - 1);
+    table->slots[at] = (struct table_slot){value, number};
+}
+
+/* Twice the slots, at most half of them taken. */
+static bool grow(struct node_table *table)
+{
+    size_t old_count = table->slot_count, count = old_count ? old_count * 2 : 64;
+    struct table_slot *old = table->slots, *slots = calloc(count, sizeof *slots);
+    struct table_node *nodes = realloc(table->nodes, count / 2 * sizeof *nodes);
+    table->nodes = nodes ? nodes : table->nodes;
+    if (!nodes || !slots) {
+        free(slots);
+        return false;
     }
-    return &table->nodes[table->count++];
+    table->slots = slots;
+    table->slot_count = count;
+    table->room = count / 2;
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].number)
+            put_slot(table, old[i].hash, old[i].number);
+    free(old);
+    return true;
+}
+
+static bool copy(struct node_table *table, struct strview text, struct strview *out)
+{
+    const char *bytes = text.len ? arena_copy(&table->scratch, text) : "";
+    *out = (struct strview){bytes, text.len};
+    return bytes != NULL;
 }
 
 /* A node with an id may be told by several addresses: any of them will do, but always the same. */
-static void add_address(struct table_node *node, struct strview text)
+static bool add_address(struct node_table *table, struct table_node *node, struct strview text)
 {
-    if (sv_equal(text, node->name))
-        return;
-    struct address address = address_read(text);
-    if (address_compare(&address, &node->address) < 0) {
-        node->address = address;
-        node->name = text;
-    }
+    struct address address;
+    if (sv_equal(text, node->name) ||
+        (address = address_read(text), address_compare(&address, &node->address) >= 0))
+        return true;
+    if (!copy(table, text, &node->name))
+        return false;
+    node->address = address_read(node->name);
+    return true;
+}
+
+static int32_t add_node(struct node_table *table, struct strview id, struct strview address,
+                        uint32_t value)
+{
+    struct table_node node = {0};
+    if (table->count == table->room && !grow(table))
+        return -1;
+    if (!copy(table, id, &node.id) || !copy(table, address, &node.name))
+        return -1;
+    node.address = address_read(node.name);
+    table->nodes[table->count++] = node;
+    put_slot(table, value, (uint32_t)table->count);
+    return (int32_t)table->count - 1;
 }
 
 int32_t node_table_find(struct node_table *table, struct strview id, struct strview address)
 {
-    struct strview who = id.len ? id : address;
-    size_t at = hash(who, id.len > 0) & (table->slot_count - 1);
-    for (; table->slots[at]; at = (at + 1) & (table->slot_count - 1)) {
-        struct table_node *node = &table->nodes[table->slots[at] - 1];
+    uint32_t value = hash(id.len ? id : address, id.len > 0);
+    size_t mask = table->slot_count - 1;
+    for (size_t at = value & mask; table->slot_count && table->slots[at].number;
+         at = (at + 1) & mask) {
+        if (table->slots[at].hash != value)
+            continue;
+        struct table_node *node = &table->nodes[table->slots[at].number - 1];
         if (!sv_equal(node->id, id) || (id.len == 0 && !sv_equal(node->name, address)))
             continue;
-        add_address(node, address);
-        return (int32_t)(table->slots[at] - 1);
+        return add_address(table, node, address) ? (int32_t)table->slots[at].number - 1 : -1;
     }
-    struct table_node *node = add_node(table);
-    if (!node)
-        return -1;
-    *node = (struct table_node){.id = id, .address = address_read(address), .name = address};
-    table->slots[at] = (uint32_t)table->count;
-    return (int32_t)table->count - 1;
+    return add_node(table, id, address, value);
 }
 
 static int by_name(const void *a, const void *b)

@@ -22,16 +22,19 @@ struct node_table {
     struct arena scratch;
     struct table_node *nodes;
     size_t count, room;
-    uint32_t *slots; /* a hash table of node numbers + 1 */
-    size_t slot_count;
+    struct table_slot {
+        uint32_t hash;
+        uint32_t number; /* of the node, + 1; 0 = free */
+    } *slots;
+    size_t slot_count; /* a power of two */
 };
 
-/* Makes room for the nodes of `bundles` bundles; false without memory. */
-bool node_table_init(struct node_table *table, struct arena *arena, size_t bundles);
+/* An empty table; what is to outlive it goes into `arena`. */
+struct node_table node_table_start(struct arena *arena);
 void node_table_release(struct node_table *table);
 
 /* The number of the bundle's node, which is added when it is new; -1 without memory. Texts are
- * borrowed. */
+ * copied: side by side they are found much faster than all over what probes answered. */
 int32_t node_table_find(struct node_table *table, struct strview id, struct strview address);
 
 /* Asks for every distinct name once. *out and *out_count get names and answers, in the arena; false

@@ -17,20 +17,36 @@ struct roost_order {
     size_t resolved_count;
 };
 
-/* What bundles are sorted by. */
+/* What bundles are sorted by, small: what only the text of an id tells is read again when it is
+ * needed, which is seldom. */
 struct key {
-    struct gpu_key gpu;
+    uint64_t value; /* of the gpu_key */
+    enum gpu_kind kind;
     int32_t node; /* first its number in the table, then its ordinal */
     int32_t index;
+    uint32_t from; /* which bundle */
 };
 
-static int by_key(const void *a, const void *b)
+static struct gpu_key gpu_of(const struct roost_bundle *bundle)
 {
-    const struct key *left = a, *right = b;
-    if (left->node != right->node)
-        return left->node < right->node ? -1 : 1;
-    int order = gpu_key_compare(&left->gpu, &right->gpu);
-    return order ? order : (left->index > right->index) - (left->index < right->index);
+    return gpu_key_read(sv_from(bundle->gpu_id), sv_from(bundle->visible));
+}
+
+/* Two bundles of one node. */
+static int compare(const struct key *a, const struct key *b, const struct roost_bundle *bundles)
+{
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    struct gpu_key left = gpu_of(&bundles[a->from]), right = gpu_of(&bundles[b->from]);
+    int order = gpu_key_compare(&left, &right);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int by_gpu(const void *a, const void *b, void *bundles)
+{
+    return compare(a, b, bundles);
 }
 
 static enum roost_code refuse(struct diag *diag, const struct roost_bundle *bundle,
@@ -104,15 +120,63 @@ static bool read_keys(struct roost_order *order, const struct roost_bundle *bund
         const struct roost_bundle *it = &bundles[i];
         if (!check_bundle(diag, it))
             return false;
+        struct gpu_key gpu = gpu_of(it);
         keys[i] = (struct key){
-            .gpu = gpu_key_read(sv_from(it->gpu_id), sv_from(it->visible)),
+            .value = gpu.value,
+            .kind = gpu.kind,
             .node = node_table_find(table, sv_from(it->node_id), sv_from(it->address)),
             .index = it->index,
+            .from = (uint32_t)i,
         };
         if (keys[i].node < 0) {
             diag_nomem(diag);
             return false;
         }
+    }
+    return true;
+}
+
+/* The bundles of one node. */
+static void sort_node(struct key *keys, size_t count, const struct roost_bundle *bundles)
+{
+    enum { FEW = 16 }; /* a machine has that many GPUs: no call is worth it */
+    if (count > FEW) {
+        qsort_r(keys, count, sizeof *keys, by_gpu, (void *)(uintptr_t)bundles);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && compare(&key, &keys[at - 1], bundles) < 0; at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* Nodes are in order by now: their bundles are counted into place, then sorted node by node. */
+static bool sort_keys(struct roost_order *order, const struct roost_bundle *bundles,
+                      struct node_table *table, const struct key *keys)
+{
+    struct key *sorted = arena_array(&table->scratch, struct key, order->count + 1);
+    size_t *first = arena_zeroed(&table->scratch, size_t, table->count + 2);
+    if (!sorted || !first)
+        return false;
+    for (size_t i = 0; i < order->count; i++)
+        first[table->nodes[keys[i].node].ordinal + 2]++;
+    for (size_t n = 2; n <= table->count + 1; n++)
+        first[n] += first[n - 1];
+    for (size_t i = 0; i < order->count; i++) {
+        int32_t node = table->nodes[keys[i].node].ordinal;
+        struct key *out = &sorted[first[node + 1]++];
+        *out = keys[i];
+        out->node = node;
+    }
+    /* Now first[n] is where node n starts. */
+    for (size_t n = 0; n < table->count; n++)
+        sort_node(sorted + first[n], first[n + 1] - first[n], bundles);
+    for (size_t i = 0; i < order->count; i++) {
+        order->indices[i] = sorted[i].index;
+        order->nodes[i] = sorted[i].node;
     }
     return true;
 }
@@ -131,18 +195,11 @@ static bool sort(struct roost_order *order, const struct roost_bundle *bundles,
     if (!read_keys(order, bundles, table, keys, diag) ||
         !check_indices(diag, bundles, order->count, &table->scratch))
         return false;
-    if ((options && options->resolve &&
-         !node_table_resolve(table, options, &order->resolved, &order->resolved_count)) ||
-        !node_table_sort(table)) {
+    bool asks = options && options->resolve;
+    if ((asks && !node_table_resolve(table, options, &order->resolved, &order->resolved_count)) ||
+        !node_table_sort(table) || !sort_keys(order, bundles, table, keys)) {
         diag_nomem(diag);
         return false;
-    }
-    for (size_t i = 0; i < order->count; i++)
-        keys[i].node = table->nodes[keys[i].node].ordinal;
-    qsort(keys, order->count, sizeof *keys, by_key);
-    for (size_t i = 0; i < order->count; i++) {
-        order->indices[i] = keys[i].index;
-        order->nodes[i] = keys[i].node;
     }
     return true;
 }
@@ -156,8 +213,10 @@ struct roost_order *roost_order_new(const struct roost_bundle *bundles, size_t c
     struct node_table table = {0};
     if (order && count < ROOST_RANK_MAX)
         order->count = count;
-    bool is_good = order && order->count == count && node_table_init(&table, &order->arena, count);
-    if (!is_good)
+    bool is_good = order && order->count == count;
+    if (is_good)
+        table = node_table_start(&order->arena);
+    else
         diag_nomem(&diag);
     is_good = is_good && sort(order, bundles, options, &table, &diag);
     node_table_release(&table);
