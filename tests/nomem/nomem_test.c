@@ -502,7 +502,7 @@ static struct result run_parts(const struct scenario *unused)
     static const struct roost_node_part nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0},
                                                    {ROOST_ACCELERATOR_AMD, 2, arms, 2}};
     static const int32_t both[] = {0, 1};
-    static const struct roost_group_part groups[] = {{"both", NULL, both, 2, true},
+    static const struct roost_group_part parts[] = {{"both", NULL, both, 2, true},
                                                      {"arms", "Franka", both + 1, 1, false},
                                                      {"node", NULL, both, 2, false}};
     static const char *const labels[] = {"both"};
@@ -513,7 +513,7 @@ static struct result run_parts(const struct scenario *unused)
     struct roost_error err;
     (void)unused;
     struct roost_cluster *cluster = roost_cluster_new_parts(
-        &(struct roost_cluster_parts){nodes, 2, groups, ROWS(groups)}, &err);
+        &(struct roost_cluster_parts){nodes, 2, parts, ROWS(parts)}, &err);
     if (!cluster)
         return (struct result){.code = err.code};
     result.code = first_of(roost_packed_check(&packed, &err), roost_node_check(both, 2, &err));
