@@ -174,6 +174,8 @@ void bundle_read_models(struct reader *reader, const struct node *list, struct b
 static const char *path_beside(struct reader *reader, struct strview path)
 {
     struct strview config = sv_from(reader->config->source.name);
+    if (sv_is(path, "-"))
+        return "./-"; /* standard input is nobody's list of models */
     size_t folder = path.len && path.at[0] == '/' ? 0 : config.len;
     while (folder > 0 && config.at[folder - 1] != '/')
         folder--;

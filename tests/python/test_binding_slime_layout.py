@@ -317,6 +317,22 @@ def test_the_program_says_what_the_package_says(tmp_path: Path) -> None:
         assert all(len(line) <= 80 for line in again.stdout.splitlines())
 
 
+def test_the_same_settings_give_the_same_bytes(tmp_path: Path) -> None:
+    """Whatever order a snapshot lists its nodes in, and whatever the environment is."""
+    dice = random.Random(7)
+    nodes = [{"id": f"n{i}", "address": f"10.0.{i % 3}.{250 - 20 * i}", "num_cpus": 9, "num_accelerators": (4, 8)[i % 2], "accelerator_type": "NV_GPU"} for i in range(8)]
+    (tmp_path / "config.yaml").write_text("roost: {groups: {actor_num_gpus_per_node: 4, rollout_num_gpus: 36, rollout_num_gpus_per_engine: 4}}\n")
+    answers = set()
+    for env in ({}, {"LC_ALL": "tr_TR.UTF-8"}, {"MALLOC_PERTURB_": "165"}, {"TZ": "Pacific/Kiritimati", "RANK": "3"}):
+        env |= {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "LD_PRELOAD"}
+        (tmp_path / "snapshot.json").write_text(json.dumps({"cluster": {"nodes": dice.sample(nodes, len(nodes))}}))
+        for words in ([], ["--json"]):
+            command = [ROOST, "groups", *words, "--cluster", "snapshot.json", "config.yaml"]
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=True)
+            answers.add((bool(words), done.stdout, done.stderr))
+    assert len(answers) == 2
+
+
 def test_a_large_layout_is_laid_out() -> None:
     layout = layout_of(actor_num_nodes=0, rollout_num_gpus=20000, rollout_num_gpus_per_engine=4)
     assert len(layout.engines) == 5000 and layout.engines[-1].parts[0].slot == 19996

@@ -160,6 +160,13 @@ def test_the_library_never_prints_exits_or_reads_the_environment(library_folder:
     assert {folder: names for folder, names in found.items() if names} == {}
 
 
+def test_one_door_leads_to_the_resolver(library_folder: Path) -> None:
+    """Names are looked up by who asks for it, in one place."""
+    members = run("nm", "-A", "-u", library_folder / "libroost.a").splitlines()
+    asking = {line.split(":")[1] for line in members if line.split()[-1].split("@")[0] in ("getaddrinfo", "getnameinfo", "gethostbyname")}
+    assert {name.removesuffix(".o") for name in asking} == {"topology_probe_names.c"}
+
+
 LARGE_OVERRIDE = r"""
 #include <roost/roost.h>
 #include <stdio.h>
