@@ -5,6 +5,16 @@
 
 enum { DECIMALS = 4 };
 
+/* Digit i of the number without its point; zeros go on behind the decimals. */
+static char digit_at(struct strview whole, struct strview decimals, size_t i)
+{
+    if (i < whole.len)
+        return whole.at[i];
+    if (i - whole.len < decimals.len)
+        return decimals.at[i - whole.len];
+    return '0';
+}
+
 enum amount_result amount_parse(struct strview text, int64_t max, int64_t *out_value)
 {
     text = sv_trim(text);
@@ -15,8 +25,7 @@ enum amount_result amount_parse(struct strview text, int64_t max, int64_t *out_v
     if (point + decimals.len == 0 || (point < text.len && decimals.len == 0))
         return AMOUNT_MALFORMED;
     for (size_t i = 0; i < point + DECIMALS || i < point + decimals.len; i++) {
-        size_t at = i - point;
-        char c = i < point ? text.at[i] : at < decimals.len ? decimals.at[at] : '0';
+        char c = digit_at(sv_sub(text, 0, point), decimals, i);
         if (c < '0' || c > '9')
             return AMOUNT_MALFORMED;
         if (i >= point + DECIMALS) {
