@@ -30,8 +30,8 @@ static void check_plan(const struct roost_plan *plan, const struct roost_config 
     text_release(&text);
 }
 
-static void check_groups(const struct roost_config *config, const struct roost_cluster *cluster,
-                         struct roost_report *report)
+static void check_bundles(const struct roost_config *config, const struct roost_cluster *cluster,
+                          struct roost_report *report)
 {
     struct text json = TEXT_INIT, text = TEXT_INIT;
     size_t errors = roost_report_errors(report);
@@ -78,7 +78,7 @@ static void check_mode(struct strview bytes, enum roost_mode mode)
             check_plan(plan, config, cluster, report, is_good);
         CHECK(plan || roost_report_errors(report) > 0);
         if (cluster && roost_config_has_groups(config))
-            check_groups(config, cluster, report);
+            check_bundles(config, cluster, report);
         roost_plan_free(plan);
         roost_cluster_free(cluster);
         CHECK(!is_good || roost_plan_check_texts(config, NULL, NULL) == ROOST_OK || !plan);
