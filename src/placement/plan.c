@@ -6,6 +6,7 @@
 
 #include "placement/component.h"
 #include "placement/model_parallel.h"
+#include "placement/totals.h"
 
 const char *roost_plan_mode_word(enum roost_plan_mode mode)
 {
@@ -131,6 +132,26 @@ static bool has_declared(const struct placement_rule *rule, const struct roost_c
     return true;
 }
 
+/* False when the rules come to more than a plan may be; what is wrong with each was said. */
+static bool bind_rules(struct bound_rule *rules, struct arena *scratch,
+                       const struct roost_config *config, const struct roost_cluster *cluster,
+                       struct diag *diag)
+{
+    struct text_size *sizes = arena_zeroed(scratch, struct text_size, config->rule_count);
+    if (!sizes) {
+        diag_nomem(diag);
+        return false;
+    }
+    bool is_ours = has_groups(config, cluster);
+    for (int32_t r = 0; r < config->rule_count; r++) {
+        if (is_ours || has_declared(&config->rules[r], config, cluster, diag))
+            rule_bind(&rules[r], &config->rules[r], cluster, diag);
+        if (rules[r].is_bound)
+            sizes[r] = text_size(&rules[r].text);
+    }
+    return totals_check(config, sizes, diag);
+}
+
 static void place_all(struct roost_plan *plan, const struct roost_config *config,
                       const struct roost_cluster *cluster, const struct roost_plan_options *options,
                       struct diag *diag)
@@ -143,20 +164,17 @@ static void place_all(struct roost_plan *plan, const struct roost_config *config
         arena_release(&scratch);
         return;
     }
-    bool is_ours = has_groups(config, cluster);
-    for (int32_t r = 0; r < config->rule_count; r++)
-        if (is_ours || has_declared(&config->rules[r], config, cluster, diag))
-            rule_bind(&rules[r], &config->rules[r], cluster, diag);
     bool *is_placed = NULL;
+    bool is_small = bind_rules(rules, &scratch, config, cluster, diag);
     bool is_model = options->mode == ROOST_MODE_MODEL_PARALLEL;
-    if (is_model) {
+    if (is_small && is_model) {
         is_placed = arena_zeroed(&scratch, bool, config->component_count);
         if (is_placed)
             model_parallel_place(plan, config, cluster, rules, is_placed, diag);
         else
             diag_nomem(diag);
     }
-    if (!is_model || is_placed)
+    if (is_small && (!is_model || is_placed))
         place_hybrid(plan, config, cluster, rules, is_placed, diag);
     for (int32_t r = 0; r < config->rule_count; r++)
         rule_release(&rules[r]);
@@ -236,26 +254,38 @@ static bool check_labels(const struct roost_config *config, const struct placeme
     return true;
 }
 
+/* What of a rule can be judged without a cluster; false without memory. */
+static bool check_rule(const struct roost_config *config, const struct placement_rule *rule,
+                       struct diag *diag, struct text_size *out_size)
+{
+    struct arena scratch = ARENA_INIT;
+    struct rank_text text;
+    bool is_known = check_labels(config, rule, &scratch, diag);
+    struct rank_bounds bounds = offline_bounds(config, rule);
+    if (is_known) {
+        rank_text_read(&scratch, rule->text, diag, &text);
+        rank_text_bind(&text, &bounds, diag);
+        *out_size = text_size(&text);
+    }
+    arena_release(&scratch);
+    return is_known;
+}
+
 enum roost_code roost_plan_check_texts(const struct roost_config *config,
                                        struct roost_report *report, struct roost_error *err)
 {
     struct diag diag = diag_start(report, err);
-    for (int32_t r = 0; r < config->rule_count; r++) {
-        const struct placement_rule *rule = &config->rules[r];
-        struct arena scratch = ARENA_INIT;
-        struct rank_text text;
-        if (rule->is_broken)
-            continue;
-        bool is_known = check_labels(config, rule, &scratch, &diag);
-        struct rank_bounds bounds = offline_bounds(config, rule);
-        if (is_known) {
-            rank_text_read(&scratch, rule->text, &diag, &text);
-            rank_text_bind(&text, &bounds, &diag);
-        }
-        arena_release(&scratch);
-        if (!is_known)
-            break;
-    }
+    struct arena scratch = ARENA_INIT;
+    struct text_size *sizes = arena_zeroed(&scratch, struct text_size, config->rule_count);
+    if (!sizes)
+        diag_nomem(&diag);
+    bool is_good = sizes != NULL;
+    for (int32_t r = 0; is_good && r < config->rule_count; r++)
+        is_good =
+            config->rules[r].is_broken || check_rule(config, &config->rules[r], &diag, &sizes[r]);
+    if (is_good)
+        totals_check(config, sizes, &diag);
+    arena_release(&scratch);
     return diag.first;
 }
 

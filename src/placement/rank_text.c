@@ -187,7 +187,7 @@ static bool say_too_many(struct binding *binding, const struct rank_entry *entry
 {
     diag_error(binding->diag, ROOST_ERR_LIMIT, entry->at, "'%s' makes more than %d processes",
                quote(entry->text).text, PROCESSES_MAX);
-    diag_hint(binding->diag, "write fewer ranks, or spread them over several components");
+    diag_hint(binding->diag, "write fewer ranks; all components together have no more");
     binding->is_counted = false; /* once is enough */
     return false;
 }

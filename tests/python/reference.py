@@ -20,7 +20,7 @@ from reference_cluster import (
     read_groups,
 )
 from reference_place import Request, check_deals, check_shares, place_hybrid
-from reference_ranks import MAX_RANK, Refused, number_entries, parse_placement
+from reference_ranks import MAX_PROCESSES, MAX_RANK, Refused, number_entries, parse_placement
 
 EXIT = {"schema": 3, "reference": 3, "rank": 3, "name": 3, "limit": 3, "fit": 4, "hardware": 4}
 REQUIRED_KEYS = {"num_nodes", "component_placement"}
@@ -68,6 +68,7 @@ def plan(
     known = {"cluster", "node", *written}
 
     names: list[str] = []
+    sizes: list[int] = []
     requests: list[Request] = []
     for key, value in section.get("component_placement", {}).items():
         for name in str(key).split(","):
@@ -76,11 +77,13 @@ def plan(
                 codes.add("name")
             names.append(name)
             try:
-                request = read_component(name, value, known, cluster, codes)
+                request = read_component(name, value, known, cluster, codes, sizes)
                 if request is not None:
                     requests.append(request)
             except Refused as refusal:
                 codes.add(refusal.code)
+    if sum(sizes) > MAX_PROCESSES:
+        return Answer(codes=frozenset(codes | {"limit"}))
     if mode == "hybrid":
         return answer(mode, [], requests, isolate, codes)
 
@@ -94,12 +97,12 @@ def plan(
     others = [request for request in requests if request not in of_role.values()]
     if not {"actor", "rollout", "reward"} <= members.keys():
         codes.add("schema")
-    sizes = reference_model_parallel.Sizes(config, codes)
+    model_sizes = reference_model_parallel.Sizes(config, codes)
     word = ""
     placed: list[dict[str, Any]] = []
     if cluster is not None:
         word, placed = reference_model_parallel.place(
-            config, sizes, set(members), of_role, cluster, isolate, codes
+            config, model_sizes, set(members), of_role, cluster, isolate, codes
         )
     result = answer(word, placed, others, isolate, codes)
     # Output follows the config's order, whichever rule placed a component.
@@ -131,7 +134,12 @@ def build_cluster(
 
 
 def read_component(
-    name: str, value: Any, known: set[str], cluster: Cluster | None, codes: set[str]
+    name: str,
+    value: Any,
+    known: set[str],
+    cluster: Cluster | None,
+    codes: set[str],
+    sizes: list[int],
 ) -> Request | None:
     """None when something is wrong, or its groups or the cluster are not there to judge by."""
     labels = ["cluster"]
@@ -144,6 +152,7 @@ def read_component(
     entries = parse_placement(value, codes)
     resources = find_resources(labels, known, cluster, codes)
     shares = number_entries(entries, None if resources is None else len(resources), codes)
+    sizes += [len(share.processes) for share in shares if share is not None]
     if resources is None:
         return None
     is_good = check_deals(shares, resources, codes)

@@ -193,6 +193,8 @@ BEYOND = {
     "4097 components in one key": (with_components(["? " + ",".join(f"a{i}" for i in range(4097)), ": 0"]), "components"),
     "30,000 components in one key": (with_components(["? " + ",".join(f"a{i}" for i in range(30_000))[:60_000], ": 0"]), "components"),
     "2^24 + 1 processes": (with_actor("0:0-16777216"), "processes"),
+    "2^24 + 1 processes in two components": (with_components(["a: 0:0-16777214", "b: 0-1"]), "together"),
+    "4096 components of 2^24 processes": (with_components(["? " + ",".join(f"a{i}" for i in range(4096)), ": 0:0-16777215"]), "together"),
     "a name of 64": (with_components([f"{'a' * 64}: 0"]), "component name"),
     "a name of 60 kB": (with_components([f"? {'a' * 60_000}", ": 0"]), "component name"),
     "a name of escapes": (with_components(['"\\e[31m\\a\\x00": 0']), "\\x1b[31m\\x07\\x00"),
@@ -241,6 +243,13 @@ def test_beyond_a_limit_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_pipe_without_end_is_refused() -> None:
     refused(run("check", "-", stdin=b"#" * (FILE_MAX + 1)), place="error: '-' is larger", says="1048576 bytes")
+
+
+def test_components_are_counted_before_any_is_placed(tmp_path: Path) -> None:
+    many = [f"a{i}: 0:0-16777214" for i in range(1000)]
+    refused(check(tmp_path, with_components(many), "--cluster", "1x8"), says="together")
+    held = [f"a{i}: all:0-16383" for i in range(1000)]
+    refused(check(tmp_path, with_components(held, num_nodes=16384), "--cluster", "16384x1024"), says="together")
 
 
 def test_ranks_beyond_the_cluster_are_not_counted_one_by_one(tmp_path: Path) -> None:

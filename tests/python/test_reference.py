@@ -150,6 +150,13 @@ def test_placement_text_is_refused_as_the_spec_says(text: str, word: str) -> Non
     assert got.exit == (4 if word == "fit" else 3)
 
 
+def test_all_components_together_have_a_limit() -> None:
+    most = "0:0-16777214"
+    for rest, codes in {"0": {"fit"}, "0-1": {"fit", "limit"}}.items():
+        section = {"num_nodes": 1, "component_placement": {"actor": most, "rollout": rest}}
+        assert plan({"cluster": section}, []).codes == codes
+
+
 def test_the_seed_example_counts_nine_and_six() -> None:
     got = answer({"actor": "0-1:0-3,3-5,7-10:7-14"}, (8, 8)).components[0]
     assert got["world_size"] == 15
