@@ -20,7 +20,9 @@ struct strview sv_from(const char *text); /* NULL gives an empty view */
 /* These two are most of what reading a config is; literals are measured by the compiler. */
 static inline bool sv_equal(struct strview a, struct strview b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+    /* Names of one length mostly differ in their last character: worker0, worker1. */
+    return a.len == b.len &&
+           (a.len == 0 || (a.at[a.len - 1] == b.at[a.len - 1] && memcmp(a.at, b.at, a.len) == 0));
 }
 
 static inline bool sv_is(struct strview a, const char *text)

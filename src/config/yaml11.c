@@ -205,13 +205,16 @@ static bool is_as_python_writes(struct strview text)
 
 struct yaml11 yaml11_read(struct strview text)
 {
+    enum { LONGEST_WORD = 5 };
     struct yaml11 reading = {.kind = YAML11_TEXT};
     int64_t value = 0;
     bool is_large = false;
-    if (is_one_of(text, nulls)) {
+    /* Most texts are longer than any of the words, or start with a digit. */
+    bool may_be_word = text.len <= LONGEST_WORD && (text.len == 0 || !is_digit(text.at[0]));
+    if (may_be_word && is_one_of(text, nulls)) {
         reading.kind = YAML11_NULL;
         snprintf(reading.as_text, sizeof reading.as_text, "None");
-    } else if (is_one_of(text, truths) || is_one_of(text, lies)) {
+    } else if (may_be_word && (is_one_of(text, truths) || is_one_of(text, lies))) {
         reading.kind = YAML11_BOOL;
         snprintf(reading.as_text, sizeof reading.as_text, "%s",
                  is_one_of(text, truths) ? "True" : "False");
@@ -219,7 +222,7 @@ struct yaml11 yaml11_read(struct strview text)
         reading.kind = YAML11_INT;
         if (!is_large)
             snprintf(reading.as_text, sizeof reading.as_text, "%" PRId64, value);
-    } else if (is_one_of(text, specials) || is_float(text)) {
+    } else if ((may_be_word && is_one_of(text, specials)) || is_float(text)) {
         reading.kind = YAML11_FLOAT;
     }
     return reading;
@@ -249,9 +252,18 @@ void yaml11_warn(const struct node *scalar, struct diag *diag)
         warn(scalar, reading, diag);
 }
 
+/* Digits that do not start with a zero: everyone reads those the same. */
+static bool is_plain_number(struct strview text)
+{
+    size_t i = 0;
+    while (i < text.len && is_digit(text.at[i]))
+        i++;
+    return i == text.len && (text.len == 1 || (text.len > 1 && text.at[0] != '0'));
+}
+
 void yaml11_warn_number(const struct node *scalar, struct diag *diag)
 {
-    if (!scalar->is_plain)
+    if (!scalar->is_plain || is_plain_number(scalar->text))
         return;
     /* What roost refuses as a number (0x3, 1_0, -1) is an error of its own, and quotes are no cure. */
     for (size_t i = 0; i < scalar->text.len; i++)

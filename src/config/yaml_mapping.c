@@ -134,9 +134,42 @@ static void drop_repeated(struct candidates *candidates, struct diag *diag)
     }
 }
 
+/* Whether the pairs can be taken as they are: few, no merges, no key twice. */
+static bool is_simple(struct node **children, size_t pair_count)
+{
+    enum { FEW = 8 };
+    if (pair_count > FEW)
+        return false;
+    for (size_t i = 0; i < pair_count; i++) {
+        const struct node *key = children[2 * i];
+        if (key->kind != NODE_SCALAR || is_merge_key(key))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (sv_equal(key->text, children[2 * k]->text))
+                return false;
+    }
+    return true;
+}
+
+static bool take_simple(struct arena *arena, struct node *mapping, struct node **children,
+                        size_t pair_count, struct diag *diag)
+{
+    mapping->pairs = arena_array(arena, struct pair, pair_count);
+    if (!mapping->pairs) {
+        diag_nomem(diag);
+        return false;
+    }
+    for (size_t i = 0; i < pair_count; i++)
+        mapping->pairs[i] = (struct pair){children[2 * i], children[2 * i + 1]};
+    mapping->count = (int32_t)pair_count;
+    return true;
+}
+
 bool yaml_close_mapping(struct arena *arena, struct node *mapping, struct node **children,
                         size_t pair_count, struct diag *diag)
 {
+    if (is_simple(children, pair_count))
+        return take_simple(arena, mapping, children, pair_count, diag);
     struct candidates candidates = {0};
     bool is_good = gather(&candidates, children, pair_count, diag);
     if (is_good) {

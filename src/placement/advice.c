@@ -90,16 +90,15 @@ static const struct rankset *nodes_of(const struct group_config *group,
     return env->node_ranks.is_all ? &group->node_ranks : &env->node_ranks;
 }
 
-/* before[n] = how many of the nodes before n the component is on; NULL without memory. */
-static int32_t *count_nodes(struct arena *arena, const struct roost_component *component,
-                            int32_t node_count)
+/* before[n] = how many of the nodes before n the component is on. */
+static void count_nodes(const struct roost_component *component, int32_t node_count,
+                        int32_t *before)
 {
-    int32_t *before = arena_zeroed(arena, int32_t, (size_t)node_count + 1);
-    for (int32_t p = 0; before && p < component->world_size; p++)
+    memset(before, 0, ((size_t)node_count + 1) * sizeof *before);
+    for (int32_t p = 0; p < component->world_size; p++)
         before[component->cluster_node_rank[p] + 1] = 1;
-    for (int32_t n = 0; before && n < node_count; n++)
+    for (int32_t n = 0; n < node_count; n++)
         before[n + 1] += before[n];
-    return before;
 }
 
 static bool reaches(const int32_t *before, int32_t node_count, const struct rankset *nodes)
@@ -139,9 +138,6 @@ static void say_other_labels(const struct roost_component *component, const int3
 {
     for (int32_t g = 0; g < config->group_count; g++) {
         const struct group_config *group = &config->groups[g];
-        if (component->node_group_count == 1 &&
-            strcmp(component->node_groups[0], group->label) == 0)
-            continue;
         for (int32_t e = 0; e < group->env_config_count; e++) {
             const struct rankset *nodes = nodes_of(group, &group->env_configs[e]);
             int32_t p = reaches(before, node_count, nodes)
@@ -173,14 +169,16 @@ void roost_plan_advise(const struct roost_plan *plan, const struct roost_config 
                        const struct roost_cluster *cluster, struct roost_report *report)
 {
     struct diag diag = diag_start(report, NULL);
-    for (int32_t c = 0; has_env_configs(config) && c < plan->component_count; c++) {
-        struct arena scratch = ARENA_INIT;
+    struct arena scratch = ARENA_INIT;
+    int32_t *before = has_env_configs(config)
+                          ? arena_array(&scratch, int32_t, (size_t)cluster->node_count + 1)
+                          : NULL;
+    for (int32_t c = 0; before && c < plan->component_count; c++) {
         const struct roost_component *component = &plan->components[c];
-        const int32_t *before = count_nodes(&scratch, component, cluster->node_count);
-        if (before)
-            say_other_labels(component, before, cluster->node_count, config->components[c].at,
-                             config, &diag);
-        arena_release(&scratch);
+        count_nodes(component, cluster->node_count, before);
+        say_other_labels(component, before, cluster->node_count, config->components[c].at, config,
+                         &diag);
     }
+    arena_release(&scratch);
     say_idle(plan, config, cluster, &diag);
 }

@@ -120,7 +120,7 @@ static bool has_declared(const struct placement_rule *rule, const struct roost_c
 {
     for (int32_t i = 0; !rule->is_broken && i < rule->label_count; i++) {
         const struct word *label = &rule->labels[i];
-        if (!config_find_group(config, label->text) || cluster_find_group(cluster, label->text))
+        if (cluster_find_group(cluster, label->text) || !config_find_group(config, label->text))
             continue;
         diag_error(diag, ROOST_ERR_REFERENCE, label->at,
                    "the config declares node group '%s', but there is no node group '%s' in the "
