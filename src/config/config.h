@@ -20,7 +20,9 @@ struct placement_rule {
     struct word text;    /* the placement string */
     struct word *labels; /* node groups, in the order written; none = `cluster` */
     int32_t label_count;
-    bool is_broken; /* an error was said; do not place it */
+    bool has_text;   /* the text was read */
+    bool has_labels; /* `labels` are all that was meant: ranks can be held against them */
+    bool is_broken;  /* an error was said; do not place it */
 };
 
 struct component {

@@ -154,23 +154,28 @@ static bool read_placement_text(struct reader *reader, const struct node *node, 
     return false;
 }
 
-static bool read_rule(struct reader *reader, const struct node *value, struct placement_rule *rule)
+/* A fault of one part hides none of the other: see has_text and has_labels. */
+static void read_rule(struct reader *reader, const struct node *value, struct placement_rule *rule)
 {
-    if (value->kind != NODE_MAPPING)
-        return read_placement_text(reader, value, &rule->text);
-    bool is_good =
+    if (value->kind != NODE_MAPPING) {
+        rule->has_labels = true;
+        rule->has_text = read_placement_text(reader, value, &rule->text);
+        return;
+    }
+    /* An unknown key may be meant for the node group. */
+    rule->has_labels =
         want_keys(reader, value, KEYS("node_group", "placement"), "a component's placement");
     struct node *written = node_get(value, SV("node_group"));
     const struct node *labels = written ? read_value(reader, written) : NULL;
     if (written)
-        is_good = labels && read_labels(reader, labels, rule) && is_good;
+        rule->has_labels = labels && read_labels(reader, labels, rule) && rule->has_labels;
     struct node *text = node_get(value, SV("placement"));
     if (!text) {
         say_missing(reader, value, "placement", "a component's placement");
-        return false;
+        return;
     }
     const struct node *resolved = read_value(reader, text);
-    return resolved && read_placement_text(reader, resolved, &rule->text) && is_good;
+    rule->has_text = resolved && read_placement_text(reader, resolved, &rule->text);
 }
 
 void section_components(struct reader *reader, const struct node *placement)
@@ -199,9 +204,10 @@ void section_components(struct reader *reader, const struct node *placement)
     for (int32_t i = 0; i < placement->count; i++) {
         struct placement_rule *rule = &config->rules[config->rule_count];
         const struct node *value = read_value(reader, placement->pairs[i].value);
-        rule->is_broken = !value || !read_rule(reader, value, rule);
-        rule->is_broken =
-            !add_names(reader, placement->pairs[i].key, config->rule_count) || rule->is_broken;
+        if (value)
+            read_rule(reader, value, rule);
+        rule->is_broken = !add_names(reader, placement->pairs[i].key, config->rule_count) ||
+                          !rule->has_text || !rule->has_labels;
         config->rule_count++;
     }
 }

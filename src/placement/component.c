@@ -6,13 +6,12 @@
 static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, struct diag *diag)
 {
     const struct placement_rule *rule = out->rule;
-    if (rule->is_broken)
-        return false;
     /* Both are always looked at, so that a bad label does not hide a bad text. */
-    bool has_text = rank_text_read(&out->arena, rule->text, diag, &out->text);
-    bool has_groups = selection_init(&out->selection, &out->arena, cluster, rule->labels,
+    bool is_read = rule->has_text && rank_text_read(&out->arena, rule->text, diag, &out->text);
+    bool has_groups = (rule->has_labels || rule->label_count > 0) &&
+                      selection_init(&out->selection, &out->arena, cluster, rule->labels,
                                      rule->label_count, diag);
-    if (!has_groups) {
+    if (!has_groups || !rule->has_labels || !rule->has_text) {
         struct rank_bounds none = {.label = "", .unit = "", .total = -1};
         rank_text_bind(&out->text, &none, diag);
         return false;
@@ -31,7 +30,7 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
         bounds.label = labels;
     }
     out->is_bound = true;
-    return rank_text_bind(&out->text, &bounds, diag) && has_text;
+    return rank_text_bind(&out->text, &bounds, diag) && is_read && !rule->is_broken;
 }
 
 bool rule_bind(struct bound_rule *out, const struct placement_rule *rule,

@@ -118,7 +118,7 @@ static bool has_groups(const struct roost_config *config, const struct roost_clu
 static bool has_declared(const struct placement_rule *rule, const struct roost_config *config,
                          const struct roost_cluster *cluster, struct diag *diag)
 {
-    for (int32_t i = 0; !rule->is_broken && i < rule->label_count; i++) {
+    for (int32_t i = 0; i < rule->label_count; i++) {
         const struct word *label = &rule->labels[i];
         if (cluster_find_group(cluster, label->text) || !config_find_group(config, label->text))
             continue;
@@ -221,14 +221,14 @@ static struct rank_bounds offline_bounds(const struct roost_config *config,
 {
     struct rank_bounds bounds = {.label = "", .unit = "", .total = -1};
     bool is_hardware = rule->label_count > 0;
-    for (int32_t i = 0; i < rule->label_count; i++) {
+    for (int32_t i = 0; rule->has_labels && i < rule->label_count; i++) {
         struct strview label = rule->labels[i].text;
         const struct group_config *group = config_find_group(config, label);
         bool is_typed = group && group->hardware_type.text.len > 0;
         bounds.is_node |= sv_is(label, "node") || (group && group->ignores_hardware && !is_typed);
         is_hardware = is_hardware && is_typed;
     }
-    bounds.is_known = bounds.is_node || is_hardware;
+    bounds.is_known = rule->has_labels && (bounds.is_node || is_hardware);
     return bounds;
 }
 
@@ -262,7 +262,7 @@ static bool check_rule(const struct roost_config *config, const struct placement
     struct rank_text text;
     bool is_known = check_labels(config, rule, &scratch, diag);
     struct rank_bounds bounds = offline_bounds(config, rule);
-    if (is_known) {
+    if (is_known && rule->has_text) {
         rank_text_read(&scratch, rule->text, diag, &text);
         rank_text_bind(&text, &bounds, diag);
         *out_size = text_size(&text);
@@ -281,8 +281,7 @@ enum roost_code roost_plan_check_texts(const struct roost_config *config,
         diag_nomem(&diag);
     bool is_good = sizes != NULL;
     for (int32_t r = 0; is_good && r < config->rule_count; r++)
-        is_good =
-            config->rules[r].is_broken || check_rule(config, &config->rules[r], &diag, &sizes[r]);
+        is_good = check_rule(config, &config->rules[r], &diag, &sizes[r]);
     if (is_good)
         totals_check(config, sizes, &diag);
     arena_release(&scratch);

@@ -144,13 +144,20 @@ def read_component(
     """None when something is wrong, or its groups or the cluster are not there to judge by."""
     labels = ["cluster"]
     if isinstance(value, dict):
-        check_keys(value, {"placement"}, {"placement", "node_group"})
+        is_known = value.keys() <= {"placement", "node_group"}
+        if not is_known or "placement" not in value:
+            codes.add("schema")
         group = value.get("node_group", "cluster")
         items = group if isinstance(group, list) else str(group).split(",")
         labels = [str(item).strip(" \t") for item in items]
+    resources = find_resources(labels, known, cluster, codes)
+    if isinstance(value, dict):
+        if not is_known:
+            resources = None  # the key may be meant for the groups
+        if "placement" not in value:
+            return None
         value = value["placement"]
     entries = parse_placement(value, codes)
-    resources = find_resources(labels, known, cluster, codes)
     shares = number_entries(entries, None if resources is None else len(resources), codes)
     sizes += [len(share.processes) for share in shares if share is not None]
     if resources is None:
