@@ -80,6 +80,8 @@ static void place_roles(struct model_parallel *mp, bool is_rollout_sized)
         place_actor(mp, &all);
     if (is_rollout_sized)
         place_rollout(mp, &all);
+    else if (is_measured(mp, ROLLOUT) && !mp->roles[ROLLOUT].rule->text.has_processes)
+        model_size_stride(mp); /* the sizes of the two can clash whatever rollout has */
     for (enum role_id id = REWARD; id < ROLE_COUNT; id++) {
         bool is_unwanted =
             mp->plan->mode == ROOST_PLAN_COLLOCATED && (id == INFERENCE || id == CRITIC_INFERENCE);

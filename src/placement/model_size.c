@@ -132,7 +132,7 @@ int32_t model_size_stride(struct model_parallel *mp)
         mp->plan->mode == ROOST_PLAN_COLLOCATED || (!mp->is_settled && !mp->is_auto);
     if (!may_collocate)
         return 1;
-    if (actor.is_broken)
+    if (actor.is_broken || rollout.is_broken)
         return 0;
     if (actor.value <= rollout.value)
         return 1;
