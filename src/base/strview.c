@@ -138,8 +138,9 @@ const char *nearest_word(struct strview text, const char *const *words)
     const char *best = NULL;
     size_t best_distance = text.len / 3 + 2; /* three slips in four letters are another word */
     for (; *words; words++) {
-        size_t d = distance(text, sv_from(*words));
-        if (d < best_distance) {
+        struct strview word = sv_from(*words);
+        size_t d = distance(text, word), longer = text.len > word.len ? text.len : word.len;
+        if (d < best_distance && d < longer) { /* something must be left of it */
             best_distance = d;
             best = *words;
         }

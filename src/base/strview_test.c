@@ -169,6 +169,9 @@ TEST(nearest_word_suggests_slips_and_stays_silent_about_other_words)
     }
     static const char *const twins[] = {"ab", "ac", NULL};
     assert_string_equal(nearest_word(SV("ad"), twins), "ab");
+    static const char *const short_ones[] = {"", "a", "b2", NULL};
+    assert_null(nearest_word(SV("e"), short_ones)); /* nothing of it would be left */
+    assert_string_equal(nearest_word(SV("b"), short_ones), "b2");
 }
 
 TEST(names_are_letters_digits_underscores_and_inner_points_and_dashes)

@@ -55,6 +55,7 @@ struct group_config {
     const char *label;
     struct place at; /* of the label */
     struct rankset node_ranks;
+    bool has_ranks; /* false: something was said, nothing can be held against them */
     struct place node_ranks_at;
     struct word hardware_type; /* from hardware.type or hardware_type; empty = by what is there */
     bool ignores_hardware;

@@ -23,8 +23,7 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
     const struct node *key = item->pairs[0].key;
     struct env_var var = {.name = {key->text, node_place(key)}};
     const struct node *value = read_value(reader, item->pairs[0].value);
-    if (!value || !read_word(reader, value, "the value of a variable", &var.value))
-        return false;
+    bool is_good = value && read_word(reader, value, "the value of a variable", &var.value);
     if (!is_variable_name(key->text)) {
         diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                    "'%s' cannot be the name of an environment variable", quote(key->text).text);
@@ -40,6 +39,8 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
             return false;
         }
     }
+    if (!is_good)
+        return false;
     yaml11_warn(value, reader->diag);
     if (is_roost_variable(key->text))
         diag_warn(reader->diag, ROOST_WARN_OVERRIDDEN, var.name.at,
@@ -69,11 +70,13 @@ static void read_variables(struct reader *reader, const struct node *list, struc
     }
 }
 
-/* The first rank of `ranks` that the group does not have, or -1. */
+/* The first rank of `ranks` that the group is known not to have, or -1. */
 static int32_t find_stranger(const struct rankset *ranks, const struct group_config *group,
                              int32_t num_nodes)
 {
     const struct rankset *own = &group->node_ranks;
+    if (!group->has_ranks)
+        return -1;
     int32_t k = 0; /* the group's range that may hold `at`; both lists rise */
     for (int32_t i = 0; i < ranks->count; i++) {
         struct rank_range range = ranks->ranges[i];

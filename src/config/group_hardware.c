@@ -61,7 +61,7 @@ static void check_field(struct reader *reader, const struct hardware_field *fiel
     } else if (field->choices && !is_choice(word.text, field->choices)) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "%s cannot be '%s'", what,
                    quote(word.text).text);
-        hint_known(reader, word.text, field->choices);
+        hint_known(reader, NULL, word.text, field->choices);
     }
 }
 
@@ -82,6 +82,8 @@ static void check_fields(struct reader *reader, const struct hardware_type *type
 
 static bool has_node(const struct reader *reader, const struct group_config *group, int64_t rank)
 {
+    if (!group->has_ranks)
+        return true;
     if (group->node_ranks.is_all)
         return reader->config->num_nodes == 0 || rank < reader->config->num_nodes;
     return rankset_has(&group->node_ranks, (int32_t)rank);
@@ -147,7 +149,7 @@ static void check_distinct(struct reader *reader, const struct group_config *gro
                        "Duplicate hardware configs: this one is the same as the one at %s",
                        place_name(early->at).text);
             diag_hint(reader->diag, "remove one, or tell them apart by a field");
-            return;
+            break;
         }
     }
 }

@@ -98,10 +98,13 @@ void say_unknown(struct reader *reader, const struct node *key, const char *what
                "Unknown fields '{'%s'}' detected in %s", quote(key->text).text, what);
 }
 
-void hint_known(struct reader *reader, struct strview text, const char *const *known)
+void hint_known(struct reader *reader, const struct node *mapping, struct strview text,
+                const char *const *known)
 {
     const char *near = nearest_word(text, known);
     if (near) {
+        size_t room = sizeof reader->slips / sizeof *reader->slips;
+        reader->slips[reader->slip_count++ % room] = (struct slip){mapping, near};
         diag_hint(reader->diag, "did you mean '%s'?", near);
         return;
     }
@@ -122,7 +125,7 @@ bool want_keys(struct reader *reader, const struct node *mapping, const char *co
             continue;
         is_good = false;
         say_unknown(reader, key, what);
-        hint_known(reader, key->text, known);
+        hint_known(reader, mapping, key->text, known);
     }
     return is_good;
 }

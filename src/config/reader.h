@@ -14,6 +14,12 @@ struct reader {
     struct resolver resolver;
     bool is_composed; /* see roost_config_options */
     size_t cost;      /* of all that was read: see read_value */
+    struct slip {
+        const struct node *mapping;
+        const char *meant;
+    } slips
+        [16]; /* the last unknown keys that look like a known one: that one is not missing, too */
+    size_t slip_count;
 };
 
 /* A list of the keys a mapping may have. */
@@ -40,7 +46,8 @@ bool is_known_key(const struct node *key, const char *const *known);
 void say_unknown(struct reader *reader, const struct node *key, const char *what);
 
 /* Adds the cure to what was just said of `text`: the nearest of the known words, or all of them. */
-void hint_known(struct reader *reader, struct strview text, const char *const *known);
+void hint_known(struct reader *reader, const struct node *mapping, struct strview text,
+                const char *const *known);
 
 /* Scalars. On success *out is set. */
 bool read_word(struct reader *reader, const struct node *node, const char *what, struct word *out);

@@ -1,15 +1,28 @@
 /* section_cluster.c - the keys of `cluster` and the components it places. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "config/sections.h"
 #include "config/yaml11.h"
 
+/* Whether the key was meant to be there, and what is wrong with it was said. */
+static bool is_meant(const struct reader *reader, const struct node *mapping, const char *key)
+{
+    const struct node *written = node_get(mapping, sv_from(key));
+    if (written && !(written->resolved && node_is_null(written->resolved)))
+        return true; /* what it stands for could not be had */
+    for (size_t i = 0; i < sizeof reader->slips / sizeof *reader->slips; i++)
+        if (reader->slips[i].mapping == mapping && strcmp(reader->slips[i].meant, key) == 0)
+            return true;
+    return false;
+}
+
 void say_missing(struct reader *reader, const struct node *mapping, const char *key,
                  const char *what)
 {
-    if (reader->resolver.is_exhausted)
-        return; /* it may be there: it was not read */
+    if (reader->resolver.is_exhausted || is_meant(reader, mapping, key))
+        return;
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(mapping),
                "Missing fields '['%s']' detected in %s", key, what);
     diag_hint(reader->diag, "add '%s:'", key);
@@ -48,9 +61,7 @@ static void read_num_nodes(struct reader *reader, const struct node *cluster)
 {
     const struct node *node = read_key(reader, cluster, "num_nodes");
     if (!node) {
-        const struct node *written = node_get(cluster, SV("num_nodes"));
-        if (!written || (written->resolved && node_is_null(written->resolved)))
-            say_missing(reader, cluster, "num_nodes", "cluster");
+        say_missing(reader, cluster, "num_nodes", "cluster");
         return;
     }
     int64_t value = 0;
@@ -99,8 +110,9 @@ static void say_empty_placement(struct reader *reader, const struct node *cluste
 
 static void say_no_placement(struct reader *reader, const struct node *cluster)
 {
+    size_t errors = reader->diag->errors;
     say_missing(reader, cluster, "component_placement", "cluster");
-    if (node_get(reader->config->root, SV("component_placement")))
+    if (reader->diag->errors > errors && node_get(reader->config->root, SV("component_placement")))
         diag_hint(reader->diag, "it stands at the top level: indent it below 'cluster:'");
 }
 
@@ -124,7 +136,7 @@ static void check_cluster_keys(struct reader *reader, const struct node *cluster
                       "a component is placed under 'component_placement': move '%s' there",
                       quote(key->text).text);
         else
-            hint_known(reader, key->text, known);
+            hint_known(reader, cluster, key->text, known);
     }
 }
 

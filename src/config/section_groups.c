@@ -120,12 +120,10 @@ static void read_group(struct reader *reader, const struct node *node, struct gr
         KEYS("label", "node_ranks", "env_configs", "hardware", "hardware_type", "ignore_hardware"),
         "node group");
     read_label(reader, node, out);
-    bool has_ranks = read_node_ranks(reader, node, out);
-    /* What follows is checked against the group's nodes; without them it would only add noise. */
-    if (has_ranks)
-        read_hardware_keys(reader, node, out);
+    out->has_ranks = read_node_ranks(reader, node, out);
+    read_hardware_keys(reader, node, out);
     const struct node *env = read_key(reader, node, "env_configs");
-    if (env && has_ranks)
+    if (env)
         group_env_configs(reader, out, env);
     out->is_broken = reader->diag->errors > said;
 }

@@ -248,8 +248,15 @@ static bool check_labels(const struct roost_config *config, const struct placeme
         const char **it = known;
         while (*it && !sv_is(rule->labels[i].text, *it))
             it++;
+        int32_t first = *it ? 0 : i;
+        while (!sv_equal(rule->labels[first].text, rule->labels[i].text))
+            first++;
         if (!*it)
             say_unknown_group(&rule->labels[i], known, diag);
+        else if (first < i)
+            say_group_twice(&rule->labels[i], diag);
+        if (!*it && !diag_wants_hint(diag))
+            break; /* nobody would see what is said of the others */
     }
     return true;
 }

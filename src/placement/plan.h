@@ -43,6 +43,9 @@ bool selection_init(struct selection *selection, struct arena *arena,
 /* "there is no node group", with the nearest of `known` (NULL-terminated) as the cure. */
 void say_unknown_group(const struct word *label, const char *const *known, struct diag *diag);
 
+/* "named twice". */
+void say_group_twice(const struct word *label, struct diag *diag);
+
 /* Makes the ranks of the selection count its nodes, whatever hardware they have. */
 bool selection_by_node(struct selection *selection, struct arena *arena, struct diag *diag);
 

@@ -23,6 +23,13 @@ void say_unknown_group(const struct word *label, const char *const *known, struc
         diag_hint(diag, "define it under cluster.node_groups, or use 'cluster' or 'node'");
 }
 
+void say_group_twice(const struct word *label, struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_NAME, label->at, "node group '%s' is named twice",
+               quote(label->text).text);
+    diag_hint(diag, "name it once");
+}
+
 static void say_unknown(const struct roost_cluster *cluster, const struct word *label,
                         struct diag *diag)
 {
@@ -63,9 +70,7 @@ static bool find_groups(struct selection *selection, struct arena *arena,
         for (int32_t k = 0; group && k < i; k++) {
             if (selection->groups[k] != group)
                 continue;
-            diag_error(diag, ROOST_ERR_NAME, labels[i].at, "node group '%s' is named twice",
-                       quote(labels[i].text).text);
-            diag_hint(diag, "name it once");
+            say_group_twice(&labels[i], diag);
             is_good = false;
             break;
         }
