@@ -18,7 +18,7 @@ static bool find_nodes(struct roost_cluster *cluster, const char *text, struct p
         return topology_from_local(cluster, diag);
     if (roost_cluster_is_spec(text))
         return topology_from_spec(cluster, sv_from(text), at, diag);
-    return topology_from_snapshot(cluster, text, diag);
+    return topology_from_snapshot(cluster, text, at, diag);
 }
 
 /* Fewer nodes than wanted is an error; of more, the first are taken. */
@@ -53,14 +53,13 @@ static void warn_order(const struct roost_cluster *cluster, const struct roost_c
     diag_hint(diag, "give every node a node_rank");
 }
 
-static bool count_accelerators(struct roost_cluster *cluster, struct diag *diag)
+static bool count_accelerators(struct roost_cluster *cluster, struct place at, struct diag *diag)
 {
     for (int32_t n = 0; n < cluster->node_count; n++)
         cluster->accelerator_count += cluster->nodes[n].accelerator_count;
     if (cluster->accelerator_count <= CLUSTER_TOTAL_MAX)
         return true;
-    diag_error(diag, ROOST_ERR_LIMIT, NOWHERE,
-               "a cluster of %lld accelerators; at most %d are numbered",
+    diag_error(diag, ROOST_ERR_LIMIT, at, "a cluster of %lld accelerators; at most %d are numbered",
                (long long)cluster->accelerator_count, CLUSTER_TOTAL_MAX);
     diag_hint(diag, "plan against fewer nodes, or fewer accelerators on each");
     return false;
@@ -113,7 +112,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
            find_nodes(cluster, text, at, diag) && topology_order_nodes(cluster, text, diag) &&
            (config ? apply_config(cluster, config, diag)
                    : cut_to_num_nodes(cluster, options->num_nodes, NOWHERE, diag)) &&
-           count_accelerators(cluster, diag) && topology_add_groups(cluster, config, diag);
+           count_accelerators(cluster, at, diag) && topology_add_groups(cluster, config, diag);
 }
 
 struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
@@ -141,7 +140,7 @@ struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *
         return NULL;
     }
     cluster->is_described = true;
-    if (topology_from_parts(cluster, parts, &diag) && count_accelerators(cluster, &diag) &&
+    if (topology_from_parts(cluster, parts, &diag) && count_accelerators(cluster, NOWHERE, &diag) &&
         topology_add_parts(cluster, parts, &diag))
         return cluster;
     roost_cluster_free(cluster);

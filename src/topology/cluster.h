@@ -74,7 +74,8 @@ int32_t node_count_units(const struct cluster_node *node, struct strview type);
 
 bool topology_from_spec(struct roost_cluster *cluster, struct strview text, struct place at,
                         struct diag *diag);
-bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct diag *diag);
+bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
+                            struct diag *diag);
 bool topology_from_local(struct roost_cluster *cluster, struct diag *diag);
 
 bool topology_from_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,

@@ -245,12 +245,13 @@ static bool keep_nodes(struct snapshot *snapshot)
     return true;
 }
 
-bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct diag *diag)
+bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
+                            struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         const char *why = strerrordesc_np(errno);
-        diag_error(diag, ROOST_ERR_IO, NOWHERE, "cannot open cluster '%s': %s",
+        diag_error(diag, ROOST_ERR_IO, at, "cannot open cluster '%s': %s",
                    quote(sv_from(path)).text, why ? why : "error");
         diag_hint(diag, "a cluster is a spec such as 2x8, a snapshot file, or local");
         return false;
