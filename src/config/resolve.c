@@ -181,13 +181,15 @@ static struct strview next_part(struct strview *path)
     return part;
 }
 
+/* NULL when there is no such value, or when it is in error; then something was said. */
 static const struct node *walk(struct resolver *resolver, const struct node *at,
-                               struct strview path)
+                               struct strview path, bool *out_was_said)
 {
     while (at && path.len > 0) {
         struct strview part = next_part(&path);
         struct node *child = part.len ? step(at, part) : NULL;
         at = child ? resolve(resolver, child) : NULL;
+        *out_was_said = child && !at;
     }
     return at;
 }
@@ -205,9 +207,9 @@ static const struct node *follow_path(struct resolver *resolver, struct node *no
             from = from->parent;
     }
     struct strview rest = sv_sub(path, dots, path.len);
-    size_t said = resolver->diag->errors;
-    const struct node *found = from && rest.len ? walk(resolver, from, rest) : NULL;
-    if (!found && resolver->diag->errors == said) {
+    bool was_said = false;
+    const struct node *found = from && rest.len ? walk(resolver, from, rest, &was_said) : NULL;
+    if (!found && !was_said) {
         diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
                    "'${%s}' names a value that is not there", quote(path).text);
         if (dots == 0)
@@ -329,5 +331,6 @@ const struct node *resolve(struct resolver *resolver, struct node *node)
 
 const struct node *resolve_path(struct resolver *resolver, const char *path)
 {
-    return resolver->root ? walk(resolver, resolver->root, sv_from(path)) : NULL;
+    bool was_said;
+    return resolver->root ? walk(resolver, resolver->root, sv_from(path), &was_said) : NULL;
 }
