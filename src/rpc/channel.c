@@ -60,8 +60,8 @@ enum channel_result channel_send(int channel, uint16_t type, const void *body, s
     }
 }
 
-/* The descriptor that came along, -1 without one. The control buffer has room for one, so the kernel
- * itself closes any more. */
+/* The descriptor that came along, -1 without one. The kernel is told of room for exactly one: it closes
+ * any more, and says so with MSG_CTRUNC. */
 static int take_fd(struct msghdr *packet)
 {
     int fd = -1;
@@ -83,7 +83,8 @@ enum channel_result channel_receive(int channel, struct message *out)
     struct msghdr packet = {.msg_iov = parts,
                             .msg_iovlen = 2,
                             .msg_control = control.bytes,
-                            .msg_controllen = sizeof control.bytes};
+                            /* not the padded size, which has room for a second one */
+                            .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t got;
     do
         got = recvmsg(channel, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
