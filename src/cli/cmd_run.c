@@ -59,7 +59,12 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
 {
     const char *grace = option_value(invocation, "grace");
     const char *component = option_value(invocation, "component");
+    const char *cgroup = invocation_env(invocation, "ROOST_CGROUP");
     options->keeps_going = option_is_on(invocation, "keep-going");
+    if (cgroup && strcmp(cgroup, "auto") != 0 && strcmp(cgroup, "never") != 0)
+        return output_refuse(invocation, "ROOST_CGROUP is 'auto' or 'never', not '%s'",
+                             quote(sv_from(cgroup)).text);
+    options->has_no_cgroup = cgroup && strcmp(cgroup, "never") == 0;
     if (grace) {
         options->grace_ms = read_seconds(grace);
         if (options->grace_ms < 0)
@@ -169,19 +174,16 @@ static int finish(struct watching *watching)
     return status;
 }
 
-static int show(struct roost_run *run, const struct invocation *invocation, int signals)
+static int show(struct watching *watching, const struct invocation *invocation)
 {
-    struct watching watching = {.run = run, .signals = signals};
-    int status = run_view_init(&watching.view, run, invocation);
-    if (status == 0) {
-        if (watching.view.is_verbose)
-            run_view_say(&watching.view, "run %s: logs in %s", roost_run_id(run),
-                         roost_run_dir(run));
-        watch(&watching);
-        status = finish(&watching);
-    }
-    run_view_release(&watching.view);
-    return status;
+    struct roost_run *run = watching->run;
+    int status = run_view_init(&watching->view, run, invocation);
+    if (status)
+        return status;
+    if (watching->view.is_verbose)
+        run_view_say(&watching->view, "run %s: logs in %s", roost_run_id(run), roost_run_dir(run));
+    watch(watching);
+    return finish(watching);
 }
 
 static int start(const struct planning *planning, const struct invocation *invocation)
@@ -192,7 +194,10 @@ static int start(const struct planning *planning, const struct invocation *invoc
                                         .plan = planning->plan,
                                         .env = (const char *const *)invocation->env,
                                         .program = "/proc/self/exe"};
-    int status = read_options(invocation, &options, &names);
+    struct watching watching;
+    int status = run_view_read(&watching.view, invocation);
+    if (status == 0)
+        status = read_options(invocation, &options, &names);
     if (status == 0) {
         struct roost_error err = {0};
         int signals = driver_signals_open();
@@ -200,7 +205,8 @@ static int start(const struct planning *planning, const struct invocation *invoc
         struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
         if (run) {
             say_simulated(planning);
-            status = show(run, invocation, signals);
+            watching = (struct watching){.run = run, .view = watching.view, .signals = signals};
+            status = show(&watching, invocation);
         } else if (report && roost_report_count(report)) {
             output_report(invocation, report);
             status = roost_report_exit(report);
@@ -213,6 +219,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
         if (signals >= 0)
             close(signals);
     }
+    run_view_release(&watching.view);
     free(names);
     return status;
 }

@@ -21,6 +21,15 @@ const char *option_value(const struct invocation *invocation, const char *name)
     return NULL;
 }
 
+const char *invocation_env(const struct invocation *invocation, const char *name)
+{
+    size_t len = strlen(name);
+    for (char *const *it = invocation->env; *it; it++)
+        if (strncmp(*it, name, len) == 0 && (*it)[len] == '=' && (*it)[len + 1])
+            return *it + len + 1;
+    return NULL;
+}
+
 bool option_is_on(const struct invocation *invocation, const char *name)
 {
     return option_value(invocation, name) != NULL;

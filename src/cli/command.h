@@ -49,6 +49,9 @@ struct invocation {
 const char *option_value(const struct invocation *invocation, const char *name);
 bool option_is_on(const struct invocation *invocation, const char *name);
 
+/* A variable of the environment; NULL when it is not set, or empty. */
+const char *invocation_env(const struct invocation *invocation, const char *name);
+
 /* Parses everything behind the command's name and runs it. Returns the exit status. */
 int command_run(const struct command *command, int argc, char **argv, char *const *env);
 

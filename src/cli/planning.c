@@ -7,15 +7,6 @@
 #include "base/strview.h"
 #include "cli/output.h"
 
-static const char *find_env(const struct invocation *invocation, const char *name)
-{
-    size_t len = strlen(name);
-    for (char *const *it = invocation->env; *it; it++)
-        if (strncmp(*it, name, len) == 0 && (*it)[len] == '=' && (*it)[len + 1])
-            return *it + len + 1;
-    return NULL;
-}
-
 static int check_words(const struct invocation *invocation, struct roost_plan_options *options)
 {
     const char *mode = option_value(invocation, "mode");
@@ -50,7 +41,7 @@ static bool read_config(struct planning *planning, const struct invocation *invo
         return false;
     *out_cluster = option_value(invocation, "cluster");
     if (!*out_cluster)
-        *out_cluster = find_env(invocation, "ROOST_CLUSTER");
+        *out_cluster = invocation_env(invocation, "ROOST_CLUSTER");
     planning->has_cluster = *out_cluster || roost_config_cluster(planning->config);
     return true;
 }

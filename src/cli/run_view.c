@@ -21,9 +21,10 @@ void run_view_say(struct run_view *view, const char *format, ...)
     screen_say(view->screen, line);
 }
 
-static int read_ranks(struct run_view *view, const struct invocation *invocation)
+int run_view_read(struct run_view *view, const struct invocation *invocation)
 {
     const char *text = option_value(invocation, "ranks");
+    *view = (struct run_view){.run_dir = -1, .arena = ARENA_INIT};
     if (!text)
         return 0;
     struct roost_error err;
@@ -36,7 +37,7 @@ static int read_ranks(struct run_view *view, const struct invocation *invocation
 
 int run_view_init(struct run_view *view, struct roost_run *run, const struct invocation *invocation)
 {
-    *view = (struct run_view){.run = run, .run_dir = -1, .arena = ARENA_INIT};
+    view->run = run;
     int32_t count = roost_run_component_count(run);
     view->counts = arena_zeroed(&view->arena, struct run_count, count + 1);
     view->names = arena_zeroed(&view->arena, const char *, count + 1);
@@ -44,9 +45,6 @@ int run_view_init(struct run_view *view, struct roost_run *run, const struct inv
         view->names[i] = roost_run_component(run, i);
         view->world_size += roost_run_world_size(run, i);
     }
-    int status = read_ranks(view, invocation);
-    if (status)
-        return status;
     view->is_verbose = option_is_on(invocation, "verbose");
     view->is_quiet = option_is_on(invocation, "quiet");
     struct roost_text_style styles[] = {output_style(invocation, output_stdout),
@@ -111,25 +109,21 @@ static void has_started(struct run_view *view, const struct roost_event *event)
 static void has_ended(struct run_view *view, const struct roost_event *event)
 {
     struct run_count *count = &view->counts[event->component];
-    if (event->end == ROOST_END_LOST)
-        count->lost++;
-    else if (event->end == ROOST_END_KILLED)
-        count->killed++;
-    else if (event->exit_code == 0)
-        count->done++;
-    else
-        count->failed++;
+    view->last_end = event->end == ROOST_END_LOST     ? &count->lost
+                     : event->end == ROOST_END_KILLED ? &count->killed
+                     : event->exit_code == 0          ? &count->done
+                                                      : &count->failed;
+    ++*view->last_end;
     log_tail_end(view->tail, event->component, event->rank);
 }
 
 static void say_restart(struct run_view *view, const struct roost_event *event)
 {
-    struct run_count *count = &view->counts[event->component];
-    /* That life is not the last: the summary counts how processes ended. */
-    if (count->failed > 0)
-        count->failed--;
-    else if (count->done > 0)
-        count->done--;
+    /* The life whose end was told just before is not the last: the summary counts how processes
+     * ended. */
+    if (view->last_end)
+        --*view->last_end;
+    view->last_end = NULL;
     run_view_say(view, "%s/%d ended and starts again in %.1f s (life %d)",
                  view->names[event->component], event->rank, (double)event->delay_ms / 1000,
                  event->life + 1);

@@ -22,11 +22,16 @@ struct run_view {
     struct arena arena;
     int run_dir;
     int32_t world_size;
-    int32_t up; /* lives that have begun, of different processes */
+    int32_t *last_end; /* which count the last end went to */
+    int32_t up;        /* lives that have begun, of different processes */
     bool is_verbose;
     bool is_quiet;
     bool is_started; /* all are up: no more progress */
 };
+
+/* Reads the options of the command, before anything is started. 0, or an exit status after saying
+ * what is wrong with them; release it in any case. */
+int run_view_read(struct run_view *view, const struct invocation *invocation);
 
 /* Shows `run` as the options of the command ask. 0, or an exit status after saying why not. */
 int run_view_init(struct run_view *view, struct roost_run *run,

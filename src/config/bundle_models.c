@@ -24,7 +24,7 @@ bool bundle_read_type(struct reader *reader, const struct node *node, enum roost
     }
     diag_error(reader->diag, ROOST_ERR_SCHEMA, word.at, "there is no worker type '%s'",
                quote(word.text).text);
-    hint_known(reader, word.text, known);
+    hint_known(reader, NULL, word.text, known);
     return false;
 }
 

@@ -179,7 +179,7 @@ static void check_keys(struct reader *reader, const struct node *groups)
                       "GPUs of an engine are rollout_num_gpus_per_engine; what a part "
                       "takes of its GPU is num_gpus_per_part");
         else
-            hint_known(reader, key->text, known);
+            hint_known(reader, groups, key->text, known);
     }
 }
 

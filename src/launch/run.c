@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,21 @@ static bool await(int pidfd, int64_t deadline)
     return true;
 }
 
+/* The guardian did not come to its end: does its work, with what a bystander has. */
+static bool sweep(const struct roost_run *run)
+{
+    struct cgroup cgroup;
+    bool is_empty = true;
+    char token[64];
+    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
+    if (run->cgroup[0] && cgroup_open(&cgroup, run->cgroup)) {
+        cgroup_kill(&cgroup);
+        is_empty = cgroup_remove(&cgroup, SWEEP_MS);
+    }
+    (void)sweep_token(token, SWEEP_MS);
+    return is_empty;
+}
+
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
@@ -87,23 +103,16 @@ bool run_settle(struct roost_run *run)
     bool is_guarded = run->guardian >= 0 && is_gone &&
                       waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&
                       info.si_code == CLD_EXITED;
+    bool is_done = is_guarded || sweep(run);
+    /* Killed just now if it was not gone before: no zombie is left to the caller. */
+    if (!is_gone && await(run->guardian, clock_ms() + SWEEP_MS))
+        (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);
     for (int *fd = &run->guardian; fd; fd = fd == &run->guardian ? &run->supervisor : NULL) {
         if (*fd >= 0)
             close(*fd);
         *fd = -1;
     }
-    if (is_guarded)
-        return is_gone && info.si_status != 3;
-    /* The guardian did not come to its end: do its work, with what a bystander has. */
-    struct cgroup cgroup;
-    if (run->cgroup[0] && cgroup_open(&cgroup, run->cgroup)) {
-        cgroup_kill(&cgroup);
-        is_gone = cgroup_remove(&cgroup, SWEEP_MS) && is_gone;
-    }
-    char token[64];
-    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
-    (void)sweep_token(token, SWEEP_MS);
-    return is_gone;
+    return is_done && is_gone && (!is_guarded || info.si_status != 3);
 }
 
 /* --- events --- */
@@ -168,11 +177,18 @@ static bool take_lost(struct roost_run *run, struct roost_event *out)
         out->started_at = life->started_at;
         out->ended_at = clock_read(CLOCK_REALTIME);
         out->end = ROOST_END_LOST;
+        run_record_lost(run, out);
         return true;
     }
+    if (run->refusal.code == ROOST_OK) {
+        run->refusal.code = ROOST_ERR_ENGINE;
+        snprintf(run->refusal.message, sizeof run->refusal.message,
+                 "the supervisor of the run is gone");
+    }
     out->kind = ROOST_EVENT_FINISHED;
-    out->code = ROOST_ERR_ENGINE;
-    snprintf(out->message, sizeof out->message, "the supervisor of the run is gone");
+    out->code = run->refusal.code;
+    snprintf(out->message, sizeof out->message, "%.*s", ROOST_EVENT_MESSAGE_MAX - 1,
+             run->refusal.message);
     return true;
 }
 
@@ -200,6 +216,9 @@ bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_even
         if (result == CHANNEL_OK) {
             if (run->inbox.fd >= 0)
                 close(run->inbox.fd);
+            /* Something failed between the last step of roost_run_start and the first process. */
+            if (run->inbox.type == MSG_REFUSED && run->inbox.len == sizeof run->refusal)
+                memcpy(&run->refusal, run->inbox.body, sizeof run->refusal);
             continue;
         }
         run->inbox.len = 0;
@@ -227,6 +246,8 @@ static enum roost_code ask(struct roost_run *run, enum message_type type, int32_
 {
     if (run->is_finished || run->is_lost)
         return ROOST_OK;
+    if (type != MSG_SIGNAL) /* one that was stopped must run to hear it */
+        (void)pidfd_send_signal(run->supervisor, SIGCONT, NULL, 0);
     for (;;) {
         enum channel_result result =
             channel_send(run->channel, (uint16_t)type, &number, sizeof number, -1);

@@ -34,14 +34,19 @@ struct roost_run {
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;
-    bool is_lost;     /* the supervisor went without a word */
-    int32_t lost;     /* next of `lives` to be told as lost */
-    bool is_finished; /* ROOST_EVENT_FINISHED was taken, or there never was a run */
+    struct roost_error refusal; /* why a supervisor that is gone did not begin, if it said so */
+    bool is_lost;               /* the supervisor went without a word */
+    int32_t lost;               /* next of `lives` to be told as lost */
+    bool is_finished;           /* ROOST_EVENT_FINISHED was taken, or there never was a run */
     struct roost_event end;
 };
 
 /* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
  * the run is left. */
 bool run_settle(struct roost_run *run);
+
+/* Writes the exit record of a life that ended with its supervisor, unless that did. When it did, the
+ * event is told as it was recorded. */
+void run_record_lost(const struct roost_run *run, struct roost_event *event);
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "launch/local/clock.h"
 
+enum { LEAVE_MS = 500 };
+
 /* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
 static bool find_mount(char *out, size_t size)
 {
@@ -101,6 +103,13 @@ bool cgroup_make(struct cgroup *cgroup, const char *run_id)
 bool cgroup_join(const struct cgroup *cgroup)
 {
     return cgroup->dir >= 0 && write_file(cgroup, "cgroup.procs", "0");
+}
+
+bool cgroup_leave(struct cgroup *cgroup)
+{
+    if (cgroup->dir < 0 || !write_file(cgroup, "../cgroup.procs", "0"))
+        return false;
+    return cgroup_remove(cgroup, LEAVE_MS);
 }
 
 void cgroup_kill(const struct cgroup *cgroup)

@@ -25,6 +25,9 @@ bool cgroup_open(struct cgroup *cgroup, const char *path);
 /* Moves this process into it; what it starts from now on is born there. */
 bool cgroup_join(const struct cgroup *cgroup);
 
+/* Moves this process out of it, kills what is left in it and removes it. */
+bool cgroup_leave(struct cgroup *cgroup);
+
 /* Kills everything in it, the caller too when it is in it. */
 void cgroup_kill(const struct cgroup *cgroup);
 

@@ -3,7 +3,7 @@
  * It does one thing: when the supervisor ends, however it ends, nothing of the run is left. It is a
  * subreaper, so that orphans of a killed supervisor become its children; it stands outside the run's
  * control group, so that it can empty it. It is told everything by the descriptors it is born with,
- * and speaks to nobody. */
+ * and speaks to nobody, but to say why there is no supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +19,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
+#include "rpc/channel.h"
 #include "rpc/control.h"
 
 enum {
@@ -34,14 +35,18 @@ struct guardian {
 };
 
 /* In the child: becomes the supervisor. */
-static int become_supervisor(const struct guardian *guardian, pid_t parent)
+static int become_supervisor(struct guardian *guardian, pid_t parent)
 {
     close(guardian->signals);
     int above = pidfd_open(parent, 0);
     if (above < 0 || getppid() != parent)
         return 1;
-    if (guardian->cgroup.dir >= 0 && !cgroup_join(&guardian->cgroup))
-        return 1;
+    if (guardian->cgroup.dir >= 0 && !cgroup_join(&guardian->cgroup)) {
+        /* It could be made but not entered (a threaded group, a half-delegated one): do without. The
+         * guardian removes it in the end. */
+        close(guardian->cgroup.dir);
+        guardian->cgroup.dir = -1;
+    }
     return supervisor_main(GUARDIAN_CHANNEL, GUARDIAN_RUN_DIR, GUARDIAN_RUNTIME_DIR, above,
                            &guardian->cgroup);
 }
@@ -95,6 +100,16 @@ static bool prepare(struct guardian *guardian)
     return guardian->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
+/* The one thing it ever says: why there is no supervisor to say it. */
+static void refuse(int error)
+{
+    struct roost_error err = {.code = ROOST_ERR_ENGINE};
+    snprintf(err.message, sizeof err.message, "cannot create the supervisor's process: %s",
+             strerror(error));
+    snprintf(err.hint, sizeof err.hint, "raise the limit of processes: ulimit -u, or pids.max");
+    (void)channel_send(GUARDIAN_CHANNEL, MSG_REFUSED, &err, sizeof err, -1);
+}
+
 int roost_guardian_main(int argc, char **argv)
 {
     struct guardian guardian = {.cgroup = {.dir = -1}};
@@ -107,6 +122,8 @@ int roost_guardian_main(int argc, char **argv)
     if (guardian.supervisor == 0)
         return become_supervisor(&guardian, self);
     int status = 1;
+    if (guardian.supervisor < 0)
+        refuse(errno);
     if (guardian.supervisor > 0) {
         close(GUARDIAN_CHANNEL); /* the driver must see it close with the supervisor */
         guardian.supervisor_fd = pidfd_open(guardian.supervisor, 0);

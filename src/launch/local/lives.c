@@ -2,9 +2,11 @@
  *
  * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
  * cannot belong to anybody else. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@ enum {
     REST_MOST_MS = 10000,
     QUICK_MS = 10000, /* a life shorter than this ended quickly */
     QUICK_MOST = 5,   /* in a row, for restart: always */
+    KILL_MS = 5000,   /* for killed processes to be gone */
 };
 
 /* --- signals --- */
@@ -73,6 +76,7 @@ void lives_stop(struct supervisor *supervisor, int32_t number, const char *why)
     }
     supervisor->phase = PHASE_STOPPING;
     supervisor->is_start_over = true;
+    supervisor->stop_signal = number;
     supervisor->kill_at = clock_ms() + supervisor->setup.grace_ms;
     outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
     tell_all(supervisor, number);
@@ -85,6 +89,7 @@ void lives_kill(struct supervisor *supervisor, const char *why)
     end_by(supervisor, SIGKILL);
     supervisor->phase = PHASE_KILLING;
     supervisor->is_start_over = true;
+    supervisor->give_up_at = clock_ms() + KILL_MS;
     outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
     tell_all(supervisor, SIGKILL);
 }
@@ -159,7 +164,8 @@ static void rest(struct supervisor *supervisor, struct worker *worker)
     outbox_put(supervisor, &event);
 }
 
-static struct roost_event describe_end(const struct worker *worker, const siginfo_t *info)
+static struct roost_event describe_end(const struct supervisor *supervisor,
+                                       const struct worker *worker, const siginfo_t *info)
 {
     struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
     event.ended_at = clock_read(CLOCK_REALTIME);
@@ -170,7 +176,8 @@ static struct roost_event describe_end(const struct worker *worker, const siginf
     } else {
         event.signal = info->si_status;
         event.has_core = info->si_code == CLD_DUMPED;
-        event.end = worker->was_told ? ROOST_END_KILLED : ROOST_END_CRASHED;
+        bool is_ours = event.signal == SIGKILL || event.signal == supervisor->stop_signal;
+        event.end = worker->was_told && is_ours ? ROOST_END_KILLED : ROOST_END_CRASHED;
     }
     return event;
 }
@@ -186,18 +193,25 @@ static void tell_full_disk(struct supervisor *supervisor, const struct worker *w
                "it failed while the disk of the logs was full");
 }
 
-static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
+/* A life is over: told, recorded, forgotten. */
+static void close_life(struct supervisor *supervisor, struct worker *worker,
+                       const struct roost_event *event)
 {
-    struct roost_event event = describe_end(worker, info);
-    worker->quick_ends = event.lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
     worker_forget_pid(supervisor, worker);
     if (worker->pidfd >= 0)
         close(worker->pidfd);
     worker->pidfd = -1;
     worker->pid = 0;
     supervisor->alive--;
-    outbox_put(supervisor, &event);
-    outbox_record(supervisor, &event);
+    outbox_put(supervisor, event);
+    outbox_record(supervisor, event);
+}
+
+static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
+{
+    struct roost_event event = describe_end(supervisor, worker, info);
+    worker->quick_ends = event.lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
+    close_life(supervisor, worker, &event);
     if (is_failure(&event))
         tell_full_disk(supervisor, worker);
     if (may_live_again(supervisor, worker, &event)) {
@@ -242,17 +256,67 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-int64_t lives_tick(struct supervisor *supervisor)
+/* The state letter of /proc/PID/stat: D for one that waits deep in the kernel, '?' when unknown. */
+static char state_of(int32_t pid)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    line[len > 0 ? len : 0] = '\0';
+    const char *behind = strrchr(line, ')');
+    return behind && strlen(behind) > 2 ? behind[2] : '?';
+}
+
+/* What was killed long ago and is still there holds nobody up: it is told by its number, its life is
+ * recorded as lost, and the run ends without it. */
+static void give_up(struct supervisor *supervisor)
+{
+    bool is_told = false;
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
+        struct worker *worker = &supervisor->workers[i];
+        if (worker->state != WORKER_RUNNING)
+            continue;
+        struct roost_event problem = outbox_event(ROOST_EVENT_PROBLEM, worker);
+        problem.code = ROOST_ERR_ENGINE;
+        snprintf(problem.message, sizeof problem.message,
+                 "process %d cannot be killed (state %c): it is left behind", worker->pid,
+                 state_of(worker->pid));
+        outbox_put(supervisor, &problem);
+        if (!is_told) /* the first decides the status, whatever failed before it */
+            supervisor->failure = problem;
+        is_told = supervisor->has_failed = true;
+        struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
+        event.end = ROOST_END_LOST;
+        event.ended_at = clock_read(CLOCK_REALTIME);
+        event.lasted = clock_read(CLOCK_MONOTONIC) - worker->started;
+        close_life(supervisor, worker, &event);
+        worker->state = WORKER_ENDED;
+        supervisor->left--;
+    }
+}
+
+/* What the end of the run asks for; the same answer as lives_tick. */
+static int64_t tick_end(struct supervisor *supervisor)
+{
+    int64_t now = clock_ms();
+    if (supervisor->phase == PHASE_STOPPING && now >= supervisor->kill_at)
+        lives_kill(supervisor, "the time to end by themselves is over");
+    if (supervisor->phase == PHASE_STOPPING)
+        return supervisor->kill_at - now;
+    if (now >= supervisor->give_up_at) {
+        give_up(supervisor);
+        return 0;
+    }
+    return supervisor->give_up_at - now;
+}
+
+/* New lives; the same answer. */
+static int64_t tick_rests(struct supervisor *supervisor)
 {
     int64_t now = clock_ms(), wait = -1;
-    if (supervisor->phase == PHASE_STOPPING) {
-        if (now >= supervisor->kill_at)
-            lives_kill(supervisor, "the time to end by themselves is over");
-        else
-            wait = supervisor->kill_at - now;
-    }
-    if (supervisor->left == supervisor->alive || supervisor->phase != PHASE_RUNNING)
-        return wait;
     for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
         struct worker *worker = &supervisor->workers[i];
         if (worker->state != WORKER_RESTING)
@@ -263,4 +327,13 @@ int64_t lives_tick(struct supervisor *supervisor)
             worker_start(supervisor, worker);
     }
     return wait;
+}
+
+int64_t lives_tick(struct supervisor *supervisor)
+{
+    int64_t wait = -1;
+    if (supervisor->phase == PHASE_RUNNING && supervisor->left != supervisor->alive)
+        wait = tick_rests(supervisor);
+    /* Looked at last: a life that cannot begin ends the run. */
+    return supervisor->phase == PHASE_RUNNING ? wait : tick_end(supervisor);
 }

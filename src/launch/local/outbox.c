@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "launch/local/record.h"
 #include "launch/local/supervisor.h"
 #include "rpc/channel.h"
 
@@ -32,6 +33,13 @@ void outbox_put(struct supervisor *supervisor, const struct roost_event *event)
     if (outbox_is_empty(supervisor)) {
         supervisor->outbox.len = 0;
         supervisor->outbox_sent = 0;
+    }
+    if (!text_reserve(&supervisor->outbox, sizeof len + (size_t)len)) {
+        /* A driver that does not hear everything hears nothing more: the run ends. */
+        supervisor->outbox.has_failed = false;
+        supervisor->is_driver_gone = true;
+        lives_kill(supervisor, "");
+        return;
     }
     spec_put_int(&supervisor->outbox, len);
     text_append(&supervisor->outbox, (const char *)event, (size_t)len);
@@ -78,37 +86,24 @@ void outbox_flush(struct supervisor *supervisor)
     }
 }
 
-static void put_time(struct text *out, const char *key, int64_t ns)
-{
-    text_printf(out, ",\"%s\":%lld.%09lld", key, (long long)(ns / 1000000000),
-                (long long)(ns % 1000000000));
-}
-
 void outbox_record(struct supervisor *supervisor, const struct roost_event *event)
 {
     struct text line = TEXT_INIT;
-    if (event->kind == ROOST_EVENT_FINISHED) {
-        text_printf(&line, "{\"end\":true,\"failed\":%s",
-                    supervisor->has_failed ? "true" : "false");
-        put_time(&line, "ended", event->ended_at);
-    } else {
-        text_printf(&line, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d",
-                    supervisor->spec.components[event->component].name, event->rank, event->life,
-                    event->pid);
-        if (event->exit_code >= 0)
-            text_printf(&line, ",\"code\":%d,\"signal\":null", event->exit_code);
-        else
-            text_printf(&line, ",\"code\":null,\"signal\":%d", event->signal);
-        text_printf(&line, ",\"core\":%s,\"reason\":\"%s\"", event->has_core ? "true" : "false",
-                    roost_end_word(event->end));
-        put_time(&line, "started", event->started_at);
-        put_time(&line, "ended", event->ended_at);
-    }
-    text_puts(&line, "}\n");
+    if (event->kind == ROOST_EVENT_FINISHED)
+        record_put_end(&line, supervisor->has_failed, event->ended_at);
+    else
+        record_put_life(&line, supervisor->spec.components[event->component].name, event);
     const char *bytes = text_string(&line);
     /* One write a line: an appended line is whole or, on a full disk, not there. */
-    if (bytes && write(supervisor->records, bytes, line.len) != (ssize_t)line.len)
+    ssize_t wrote = bytes ? write(supervisor->records, bytes, line.len) : 0;
+    if (bytes && wrote != (ssize_t)line.len) {
+        int error = wrote < 0 ? errno : ENOSPC;
+        if (wrote > 0)
+            (void)ftruncate(supervisor->records, supervisor->records_len);
         outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_IO,
-                   "cannot write the exit record of a process: %s", strerror(errno));
+                   "cannot write the exit record of a process: %s", strerror(error));
+    } else {
+        supervisor->records_len += wrote;
+    }
     text_release(&line);
 }

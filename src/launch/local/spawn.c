@@ -34,10 +34,15 @@ struct child {
     volatile int error;
 };
 
-static void write_pid(char *digits, pid_t pid)
+/* Without leading zeros: readers of LISTEN_PID take those for an octal number. */
+static void write_pid(char *out, pid_t pid)
 {
-    for (int i = SPAWN_PID_DIGITS - 1; i >= 0; i--, pid /= 10)
-        digits[i] = (char)('0' + pid % 10);
+    int len = 1;
+    for (pid_t rest = pid; rest >= 10; rest /= 10)
+        len++;
+    out[len] = '\0';
+    for (; len > 0; pid /= 10)
+        out[--len] = (char)('0' + pid % 10);
 }
 
 /* Ignored signals stay ignored over exec; caught ones do not, and nothing else is inherited. */
@@ -112,12 +117,13 @@ __attribute__((no_sanitize("address", "undefined"))) static int start(void *argu
     reset_signals(&child->mask);
     if (setsid() < 0)
         return give_up(child, SPAWN_SESSION, errno);
-    if (spawn->nofile && setrlimit(RLIMIT_NOFILE, spawn->nofile) != 0)
-        return give_up(child, SPAWN_LIMIT, errno);
     if (spawn->cwd && chdir(spawn->cwd) != 0)
         return give_up(child, SPAWN_CHDIR, errno);
     if (!arrange(spawn))
         return give_up(child, SPAWN_DESCRIPTORS, errno);
+    /* Last of all: the parent may hold more descriptors than the child is to have. */
+    if (spawn->nofile && setrlimit(RLIMIT_NOFILE, spawn->nofile) != 0)
+        return give_up(child, SPAWN_LIMIT, errno);
     if (spawn->listen_pid)
         write_pid(spawn->listen_pid, getpid());
     run_program(child);

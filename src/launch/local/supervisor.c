@@ -22,8 +22,7 @@
 #include "rpc/channel.h"
 
 enum {
-    SWEEP_MS = 5000,    /* for what does not die at once: processes deep in the kernel */
-    FAREWELL_MS = 5000, /* for the driver to take the last events */
+    SWEEP_MS = 5000, /* for what does not die at once: processes deep in the kernel */
     OWN_DESCRIPTORS = 64,
 };
 
@@ -171,6 +170,39 @@ static bool watch(struct supervisor *supervisor, int fd, uint32_t events)
     return epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+/* Both come from one driver, but neither is believed about the other. */
+static bool check_spec(const struct supervisor *supervisor)
+{
+    const struct spec *spec = &supervisor->spec;
+    if (spec->process_count != supervisor->setup.process_count)
+        return false;
+    for (int32_t i = 0; i < spec->process_count; i++)
+        if (spec->processes[i].want_count > supervisor->setup.want_count ||
+            spec->processes[i].first_want >
+                supervisor->setup.want_count - spec->processes[i].want_count)
+            return false;
+    return true;
+}
+
+/* The file of exit records, with room for one of every process: a disk that workers fill up later
+ * does not keep us from telling how they ended. */
+static int open_records(struct supervisor *supervisor)
+{
+    enum { RECORD_LEN = 256 };
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    off_t room = (off_t)RECORD_LEN * (supervisor->setup.process_count + 1);
+    supervisor->records = openat(supervisor->run_dir, "records.jsonl", flags, 0600);
+    if (supervisor->records >= 0 &&
+        (fallocate(supervisor->records, FALLOC_FL_KEEP_SIZE, 0, room) == 0 ||
+         (errno != ENOSPC && errno != EDQUOT)))
+        return 0;
+    char message[160];
+    snprintf(message, sizeof message, "cannot make the file of exit records ('records.jsonl'): %s",
+             strerror(errno));
+    return refuse_with(supervisor, ROOST_ERR_IO, message,
+                       "free some space, or choose another roost.logs.dir");
+}
+
 /* Everything up to the first process; 0, or the exit status. */
 static int prepare(struct supervisor *supervisor)
 {
@@ -188,7 +220,9 @@ static int prepare(struct supervisor *supervisor)
                            "let `program` name the roost that came with this library");
     if (!map_wants(supervisor, message->fd))
         return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
-    int status = lease_ports(supervisor);
+    int status = open_records(supervisor);
+    if (status == 0)
+        status = lease_ports(supervisor);
     if (status)
         return status;
     if (!control_open(supervisor) || !watch(supervisor, supervisor->control, EPOLLIN))
@@ -196,15 +230,12 @@ static int prepare(struct supervisor *supervisor)
                            strerror(errno));
     if (!expect(supervisor, MSG_START, message))
         return 1;
-    supervisor->records =
-        openat(supervisor->run_dir, "records.jsonl",
-               O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (supervisor->records < 0)
-        return refuse_with(supervisor, ROOST_ERR_IO, "cannot make the file of exit records",
-                           strerror(errno));
     if (!spec_open(&supervisor->spec, message->fd) || !make_workers(supervisor))
         return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
-    return 0;
+    return check_spec(supervisor)
+               ? 0
+               : refuse_with(supervisor, ROOST_ERR_BUG,
+                             "what is to be run does not fit its own set-up", "");
 }
 
 /* --- the run --- */
@@ -249,9 +280,9 @@ static void hear_signals(struct supervisor *supervisor)
     while (read(supervisor->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
             continue; /* one may stand for many: all are reaped below */
-        char why[64];
-        snprintf(why, sizeof why, "the supervisor was sent signal %u", info.ssi_signo);
-        lives_stop(supervisor, SIGTERM, why);
+        if (supervisor->phase == PHASE_RUNNING)
+            lives_fail(supervisor, NULL, ROOST_ERR_ENGINE,
+                       "the supervisor of the run was sent signal %u", info.ssi_signo);
     }
     lives_reap(supervisor);
 }
@@ -302,6 +333,18 @@ static void serve(struct supervisor *supervisor)
     }
 }
 
+/* The driver takes the last events when it can: it may be stopped, and nothing else waits any more. */
+static void say_farewell(struct supervisor *supervisor)
+{
+    struct pollfd fds[2] = {{supervisor->channel, POLLOUT, 0}, {supervisor->guardian, POLLIN, 0}};
+    for (outbox_flush(supervisor); !supervisor->is_driver_gone && !outbox_is_empty(supervisor);
+         outbox_flush(supervisor)) {
+        (void)poll(fds, 2, -1);
+        if (fds[1].revents)
+            return;
+    }
+}
+
 /* The last words, once nothing lives. */
 static void finish(struct supervisor *supervisor)
 {
@@ -316,11 +359,11 @@ static void finish(struct supervisor *supervisor)
     end.ended_at = clock_read(CLOCK_REALTIME);
     outbox_record(supervisor, &end);
     outbox_put(supervisor, &end);
-    int64_t deadline = clock_ms() + FAREWELL_MS;
-    for (outbox_flush(supervisor);
-         !supervisor->is_driver_gone && !outbox_is_empty(supervisor) && clock_ms() < deadline;
-         outbox_flush(supervisor))
-        poll(&(struct pollfd){supervisor->channel, POLLOUT, 0}, 1, 100);
+    roost_leases_free(supervisor->leases);
+    supervisor->leases = NULL;
+    say_farewell(supervisor);
+    if (pidfd_send_signal(supervisor->guardian, SIGCONT, NULL, 0) != 0)
+        (void)cgroup_leave(supervisor->cgroup); /* nobody else is there to remove it */
 }
 
 /* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
@@ -345,8 +388,7 @@ static bool open_doors(struct supervisor *supervisor)
            watch(supervisor, GUARDIAN_DRIVER, EPOLLIN);
 }
 
-int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
-                    const struct cgroup *cgroup)
+int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, struct cgroup *cgroup)
 {
     struct supervisor supervisor = {.channel = channel,
                                     .run_dir = run_dir,

@@ -74,19 +74,22 @@ struct supervisor {
     int32_t alive;          /* workers with a process */
     int32_t left;           /* workers that have not ended for good */
     enum run_phase phase;
-    int64_t kill_at;    /* ms, while stopping */
-    bool is_start_over; /* nothing more is started */
-    bool has_told_full; /* that the disk of the logs is full */
+    int32_t stop_signal; /* what everybody was asked to end with */
+    int64_t kill_at;     /* ms, while stopping */
+    int64_t give_up_at;  /* ms, while killing */
+    bool is_start_over;  /* nothing more is started */
+    bool has_told_full;  /* that the disk of the logs is full */
 
     bool has_failed;
     struct roost_event failure; /* what decides the run's status: see roost_run_status */
 
     int channel, run_dir, runtime_dir, null, records;
+    int64_t records_len;
     int guardian; /* pidfd */
     int signals, epoll;
     int control; /* -1 = none */
     struct asker askers[ASKER_COUNT];
-    const struct cgroup *cgroup;
+    struct cgroup *cgroup;
     struct rlimit nofile; /* as the driver had it: what workers get */
     struct text outbox;   /* events the driver has not taken yet */
     size_t outbox_sent;
@@ -139,7 +142,7 @@ void lives_kill(struct supervisor *supervisor, const char *why);
 void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum roost_code code,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What is due by now: kills after the grace, new lives. Returns when to be called again, in ms from
+/* What is due by now: new lives, kills after the grace, giving up on what cannot be killed. Returns when to be called again, in ms from
  * now, -1 = not by the clock. */
 int64_t lives_tick(struct supervisor *supervisor);
 
@@ -186,7 +189,6 @@ void control_tick(struct supervisor *supervisor);
 /* --- supervisor.c --- */
 
 /* Serves one run over the channel; the answer is the process's exit status. */
-int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian,
-                    const struct cgroup *cgroup);
+int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, struct cgroup *cgroup);
 
 #endif

@@ -68,6 +68,19 @@ static int component_dir(struct supervisor *supervisor, int32_t component)
     return run->log_dir;
 }
 
+/* A file that was there before may have become a pipe or a device by its worker's doing. */
+static int only_regular(int fd, int flags)
+{
+    struct stat info;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && fcntl(fd, F_SETFL, flags) == 0)
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
 int worker_open_log(struct supervisor *supervisor, const struct worker *worker, int stream,
                     int flags)
 {
@@ -77,13 +90,15 @@ int worker_open_log(struct supervisor *supervisor, const struct worker *worker, 
     char path[32];
     snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
     /* Workers own their directories and may plant links there: none is followed. */
+    if (!(flags & O_EXCL))
+        flags |= O_NONBLOCK; /* to open a pipe would wait for its other end */
     struct open_how how = {.flags = (unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
                            .mode = flags & O_CREAT ? 0600 : 0,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
     int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* an old kernel, or a sandbox's filter */
         fd = openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd;
+    return flags & O_EXCL ? fd : only_regular(fd, flags & ~O_NONBLOCK);
 }
 
 static bool open_logs(struct supervisor *supervisor, const struct worker *worker, int out[2])
@@ -209,8 +224,9 @@ static void take_ports(struct supervisor *supervisor, const struct spec_process 
             continue;
         }
         for (int32_t i = 0; i < supervisor->wants[want].count; i++)
-            if (start->handed_count < SPAWN_HANDED_MAX)
-                start->handed[start->handed_count++] = roost_leases_fd(supervisor->leases, want, i);
+            if (start->handed_count++ < SPAWN_HANDED_MAX) /* more is refused by spawn_process */
+                start->handed[start->handed_count - 1] =
+                    roost_leases_fd(supervisor->leases, want, i);
     }
 }
 

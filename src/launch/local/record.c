@@ -1,0 +1,90 @@
+/* record.c - the words of exit records. The supervisor writes them as lives end; the driver reads them
+ * only to learn which were written before a supervisor was lost. */
+#include "launch/local/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void put_time(struct text *out, const char *key, int64_t ns)
+{
+    text_printf(out, ",\"%s\":%lld.%09lld", key, (long long)(ns / 1000000000),
+                (long long)(ns % 1000000000));
+}
+
+/* What tells one life from all others; the line begins with it. */
+static void put_name(struct text *out, const char *component, const struct roost_event *event)
+{
+    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d", component,
+                event->rank, event->life, event->pid);
+}
+
+void record_put_life(struct text *out, const char *component, const struct roost_event *event)
+{
+    put_name(out, component, event);
+    if (event->exit_code >= 0)
+        text_printf(out, ",\"code\":%d,\"signal\":null", event->exit_code);
+    else if (event->signal > 0)
+        text_printf(out, ",\"code\":null,\"signal\":%d", event->signal);
+    else
+        text_puts(out, ",\"code\":null,\"signal\":null");
+    text_printf(out, ",\"core\":%s,\"reason\":\"%s\"", event->has_core ? "true" : "false",
+                roost_end_word(event->end));
+    put_time(out, "started", event->started_at);
+    put_time(out, "ended", event->ended_at);
+    text_puts(out, "}\n");
+}
+
+void record_put_end(struct text *out, bool has_failed, int64_t ended_at)
+{
+    text_printf(out, "{\"end\":true,\"failed\":%s", has_failed ? "true" : "false");
+    put_time(out, "ended", ended_at);
+    text_puts(out, "}\n");
+}
+
+static bool read_reason(const char *word, enum roost_end *out)
+{
+    for (enum roost_end end = ROOST_END_EXITED; end <= ROOST_END_LOST; end++)
+        if (strcmp(word, roost_end_word(end)) == 0) {
+            *out = end;
+            return true;
+        }
+    return false;
+}
+
+/* The rest of a record, behind its name. */
+static bool read_rest(const char *rest, struct roost_event *event)
+{
+    char core[8], reason[32];
+    int32_t code = -1, number = 0;
+    if (sscanf(rest, ",\"code\":%d,\"signal\":null,\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
+               &code, core, reason) != 3 &&
+        sscanf(rest, ",\"code\":null,\"signal\":%d,\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
+               &number, core, reason) != 3)
+        return false;
+    if (!read_reason(reason, &event->end))
+        return false;
+    event->exit_code = number ? -1 : code;
+    event->signal = number;
+    event->has_core = strcmp(core, "true") == 0;
+    return true;
+}
+
+bool record_find(struct strview records, const char *component, struct roost_event *event)
+{
+    struct text name = TEXT_INIT;
+    char rest[128];
+    put_name(&name, component, event);
+    text_char(&name, ',');
+    const char *at = name.has_failed || records.len == 0
+                         ? NULL
+                         : memmem(records.at, records.len, name.bytes, name.len);
+    if (at) {
+        at += name.len - 1;
+        size_t left = (size_t)(records.at + records.len - at);
+        size_t len = left < sizeof rest - 1 ? left : sizeof rest - 1;
+        memcpy(rest, at, len);
+        rest[len] = '\0';
+    }
+    text_release(&name);
+    return at && read_rest(rest, event);
+}

@@ -1,0 +1,194 @@
+"""Runs of the embedded engine, for its tests: a private home, real processes, no sleeping.
+
+ROOST  the program (default build/roost); its tests/engine_worker is what the processes run
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+ROOST = Path(os.environ.get("ROOST", Path(__file__).parents[2] / "build" / "roost")).absolute()
+WORKER = ROOST.parent / "tests" / "engine_worker"
+PATIENCE = 30.0  # seconds until a test that hears nothing gives up; never a wait
+
+
+class Pipe:
+    """A named pipe that workers open by its path."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path, 0o600)
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.text = b""
+
+    def lines(self, count: int, patience: float = PATIENCE) -> list[list[str]]:
+        """The first `count` lines, each split into words; waits for them. Fewer after `patience`."""
+        deadline = time.monotonic() + patience
+        # An end of the pipe means that no writer has it open now; another one may open it.
+        keep = os.open(self.path, os.O_WRONLY)
+        try:
+            while self.text.count(b"\n") < count and time.monotonic() < deadline:
+                if select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    self.text += os.read(self.fd, 65536)
+        finally:
+            os.close(keep)
+        return [line.split() for line in self.text.decode().split("\n")[:-1]][:count]
+
+    def wait_end(self, patience: float = PATIENCE) -> bool:
+        """Until nobody holds the pipe open for writing any more."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))[0] and os.read(self.fd, 65536) == b"":
+                return True
+        return False
+
+    def write(self, text: bytes = b"x") -> None:
+        """Lets go whoever reads from it, now or later: a byte for each."""
+        with open(self.path, "wb", buffering=0) as pipe:
+            pipe.write(text)
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+def wait_gone(pids: list[int], patience: float = PATIENCE) -> None:
+    """Until each of the processes is gone (or was never there)."""
+    deadline = time.monotonic() + patience
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            assert select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0], f"process {pid} is still there"
+        finally:
+            os.close(fd)
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Engine:
+    """A place to run things in, and the runs in it."""
+
+    def __init__(self, home: Path, *, has_cgroup: bool = True) -> None:
+        self.home = home
+        self.state = home / "state" / "roost" / "runs"
+        self.runtime = home / "runtime"
+        self.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.marker = f"ROOST_TEST_HOME={home}"
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
+        self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
+        if not has_cgroup:
+            self.env["ROOST_CGROUP"] = "never"
+        self.running: list[subprocess.Popen] = []
+        self.pipes: list[Pipe] = []
+
+    # --- what to run
+
+    def pipe(self, name: str) -> Pipe:
+        self.pipes.append(Pipe(self.home / name))
+        return self.pipes[-1]
+
+    def config(self, components: dict[str, dict], name: str = "train.yaml", **roost: object) -> Path:
+        """`components`: name -> launch settings, with `ranks` for the placement (default one process). A
+        `do` is a list of steps for the worker of the tests."""
+        placement, launch = {}, {}
+        for component, settings in components.items():
+            settings = dict(settings)
+            placement[component] = settings.pop("ranks", 0)
+            if "do" in settings:
+                settings["command"] = [str(WORKER), *settings.pop("do")]
+            launch[component] = settings
+        path = self.home / name
+        document = {"cluster": {"num_nodes": 1, "component_placement": placement}, "roost": {"cluster": "1x1024", "launch": launch, **roost}}
+        path.write_text(json.dumps(document, indent=1))
+        return path
+
+    def command(self, config: Path, *words: str) -> list[str]:
+        return [str(ROOST), "run", str(config), *words]
+
+    def start(self, config: Path, *words: str, **options: object) -> subprocess.Popen:
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.home} | options
+        self.running.append(subprocess.Popen(self.command(config, *words), **options))
+        return self.running[-1]
+
+    def run(self, config: Path, *words: str, **options: object) -> subprocess.CompletedProcess:
+        """To the end; nothing of it may be left when the driver has ended."""
+        driver = self.start(config, *words, **options)
+        return self.finish(driver)
+
+    def finish(self, driver: subprocess.Popen, patience: float = PATIENCE) -> subprocess.CompletedProcess:
+        out, err = driver.communicate(timeout=patience)
+        self.running.remove(driver)
+        assert self.left() == []
+        return subprocess.CompletedProcess(driver.args, driver.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"))
+
+    # --- what there is
+
+    def runs(self) -> list[Path]:
+        return sorted(self.state.iterdir(), key=lambda path: path.stat().st_ctime_ns) if self.state.exists() else []
+
+    def page(self, run: Path) -> dict:
+        return json.loads((run / "run.json").read_text())
+
+    def records(self, run: Path) -> list[dict]:
+        lines = (run / "records.jsonl").read_text().splitlines()
+        return [record for record in map(json.loads, lines) if "component" in record]
+
+    def log(self, run: Path, component: str, rank: int = 0, stream: str = "stdout") -> str:
+        return (run / component / str(rank) / f"{stream}.log").read_text()
+
+    def left(self) -> list[int]:
+        """Living processes of any run of this home: by the run's token, or the home's own mark."""
+        tokens = {f"ROOST_RUN_ID={run.name}".encode() for run in self.runs()} | {self.marker.encode()}
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            try:
+                words = Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if tokens.intersection(words) and is_alive(int(entry)):
+                found.append(int(entry))
+        return found
+
+    def wait_empty(self, patience: float = PATIENCE) -> None:
+        """Until nothing of any run is left. Looks twice: what is found nowhere may be between two
+        programs."""
+        deadline, empty = time.monotonic() + patience, 0
+        while empty < 2:
+            left = self.left()
+            empty = 0 if left else empty + 1
+            assert time.monotonic() < deadline, f"still there: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
+            wait_gone(left, deadline - time.monotonic())
+
+    def cgroups(self) -> list[Path]:
+        """Control groups of runs of this home that are still there."""
+        names = {f"roost-{run.name}" for run in self.runs()}
+        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+        return [path for mount in mounts for path in Path(mount).rglob("roost-*") if path.name in names]
+
+    def close(self) -> None:
+        for driver in self.running:
+            driver.send_signal(signal.SIGKILL)
+            driver.wait()
+        self.wait_empty()
+        for pipe in self.pipes:
+            pipe.close()
