@@ -87,7 +87,8 @@ static bool sweep(const struct roost_run *run)
     bool is_empty = true;
     char token[64];
     snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
-    if (run->cgroup[0] && cgroup_open(&cgroup, run->cgroup)) {
+    /* Before the supervisor has told its path it is where this process would have made it. */
+    if (run->cgroup[0] ? cgroup_open(&cgroup, run->cgroup) : cgroup_find(&cgroup, run->dir.id)) {
         cgroup_kill(&cgroup);
         is_empty = cgroup_remove(&cgroup, SWEEP_MS);
     }

@@ -2,17 +2,19 @@
  * machines it stands beside version 1 under another name. */
 #include "launch/local/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launch/local/clock.h"
 
-enum { LEAVE_MS = 500 };
+enum { LEAVE_MS = 500, STALE_SECONDS = 60 };
 
 /* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
 static bool find_mount(char *out, size_t size)
@@ -81,13 +83,51 @@ bool cgroup_open(struct cgroup *cgroup, const char *path)
     return cgroup->dir >= 0;
 }
 
-bool cgroup_make(struct cgroup *cgroup, const char *run_id)
+/* The group this process is in, as a directory. */
+static bool find_parent(char *out, size_t size)
 {
-    char mount[CGROUP_PATH_MAX / 4], own[CGROUP_PATH_MAX / 4], path[CGROUP_PATH_MAX];
-    *cgroup = (struct cgroup){.dir = -1};
+    char mount[CGROUP_PATH_MAX / 4], own[CGROUP_PATH_MAX / 4];
     if (!find_mount(mount, sizeof mount) || !find_own(own, sizeof own))
         return false;
-    snprintf(path, sizeof path, "%s%s/roost-%s", mount, strcmp(own, "/") == 0 ? "" : own, run_id);
+    snprintf(out, size, "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
+    return true;
+}
+
+/* Empty groups of runs whose every part was killed in one instant: nobody was left to remove them. A
+ * young one may be about to be entered. */
+static void remove_stale(const char *parent)
+{
+    DIR *dir = opendir(parent);
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct stat info;
+        if (strncmp(entry->d_name, "roost-", 6) == 0 &&
+            fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            info.st_uid == geteuid() && time(NULL) - info.st_ctime > STALE_SECONDS)
+            (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+bool cgroup_find(struct cgroup *cgroup, const char *run_id)
+{
+    char parent[CGROUP_PATH_MAX / 2], path[CGROUP_PATH_MAX];
+    *cgroup = (struct cgroup){.dir = -1};
+    if (!find_parent(parent, sizeof parent))
+        return false;
+    snprintf(path, sizeof path, "%s/roost-%s", parent, run_id);
+    return cgroup_open(cgroup, path);
+}
+
+bool cgroup_make(struct cgroup *cgroup, const char *run_id)
+{
+    char parent[CGROUP_PATH_MAX / 2], path[CGROUP_PATH_MAX];
+    *cgroup = (struct cgroup){.dir = -1};
+    if (!find_parent(parent, sizeof parent))
+        return false;
+    remove_stale(parent);
+    snprintf(path, sizeof path, "%s/roost-%s", parent, run_id);
     if (mkdir(path, 0755) != 0)
         return false;
     if (cgroup_open(cgroup, path) && faccessat(cgroup->dir, "cgroup.kill", W_OK, 0) == 0 &&

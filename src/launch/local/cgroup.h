@@ -19,7 +19,8 @@ struct cgroup {
  * kernel has no cgroup.kill; nothing is left then. */
 bool cgroup_make(struct cgroup *cgroup, const char *run_id);
 
-/* Opens a group that another process made; false when it is not there. */
+/* Opens a group that another process made, by its run or its path; false when it is not there. */
+bool cgroup_find(struct cgroup *cgroup, const char *run_id);
 bool cgroup_open(struct cgroup *cgroup, const char *path);
 
 /* Moves this process into it; what it starts from now on is born there. */

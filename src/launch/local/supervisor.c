@@ -362,8 +362,6 @@ static void finish(struct supervisor *supervisor)
     roost_leases_free(supervisor->leases);
     supervisor->leases = NULL;
     say_farewell(supervisor);
-    if (pidfd_send_signal(supervisor->guardian, SIGCONT, NULL, 0) != 0)
-        (void)cgroup_leave(supervisor->cgroup); /* nobody else is there to remove it */
 }
 
 /* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
@@ -413,6 +411,11 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
         finish(&supervisor);
     }
     control_close(&supervisor);
+    /* A guardian that was stopped must run to clean up; without one there is only us. */
+    if (poll(&(struct pollfd){guardian, POLLIN, 0}, 1, 0) > 0)
+        (void)cgroup_leave(cgroup);
+    else
+        (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
     roost_leases_free(supervisor.leases);
     spec_release(&supervisor.spec);
     text_release(&supervisor.outbox);

@@ -1,0 +1,203 @@
+"""Nothing survives a run: kill -9 of any part, at any moment (DESIGN 8; faults E7-E10, E14).
+
+Workers fork, leave daemons in sessions of their own and ignore SIGTERM. After every kill nothing with
+the run's token lives, its ports can be bound and the next run starts. 200 kills; ROOST_SOAK makes
+them 20,000.
+
+The documented gap: guardian and supervisor killed in the same instant, without a control group, when
+the driver is killed too (a living driver sweeps by the token). Then workers die by their parent-death
+signal, but not what they left in other sessions.
+"""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from engine import Engine, children_of, wait_gone
+
+KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
+SHARDS = 8  # tests that pytest can deal out
+PATIENCE = 20.0  # seconds: far beyond what is measured in the bench, for a machine that is busy
+
+
+def parts_of(driver: int) -> dict[str, list[int]]:
+    """Who there is now, by the family tree: it may be too early for the run's own page."""
+    guardians = children_of(driver)
+    supervisors = [pid for guardian in guardians for pid in children_of(guardian)]
+    return {
+        "driver": [driver],
+        "guardian": guardians,
+        "supervisor": supervisors,
+        "worker": [pid for supervisor in supervisors for pid in children_of(supervisor)],
+    }
+
+
+def kill(pids: list[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def is_gap(victims: set[str]) -> bool:
+    """Nobody is left to sweep."""
+    return {"driver", "guardian", "supervisor"} <= victims
+
+
+def can_bind(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def choose(dice: random.Random) -> list[str]:
+    while True:
+        victims = dice.sample(["driver", "guardian", "supervisor", "worker"], dice.choice([1, 1, 1, 2, 2, 3]))
+        if not is_gap(set(victims)):
+            return victims
+
+
+def others() -> list[str]:
+    """Supervisors of runs that are not ours, as other tests may have them: their ports are theirs."""
+    return [entry for entry in os.listdir("/proc") if entry.isdigit() and comm_of(entry) == "roost-super"]
+
+
+def comm_of(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int]) -> None:
+    pipe, held = engine.pipe("up"), engine.pipe("held")
+    victims = choose(dice)
+    driver = engine.start(config, "--grace", "0.05", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # A moment by chance: after so many workers have spoken, or so long after the start.
+    heard = dice.randrange(8)
+    said = pipe.lines(heard, dice.uniform(0, 0.05) if heard == 0 else PATIENCE)
+    parts = parts_of(driver.pid)
+    for victim in victims:
+        pids = parts[victim]
+        kill(pids if victim != "worker" else dice.sample(pids, min(len(pids), dice.randint(1, 3))))
+    if victims == ["worker"] or ("driver" not in victims and not any(parts[victim] for victim in victims)):
+        driver.send_signal(signal.SIGTERM)  # there was nobody yet, or one that starts again
+    driver.wait(PATIENCE)
+    engine.running.remove(driver)
+    if "driver" not in victims:
+        assert engine.left() == [], f"{victims} after {heard}: the driver ended before its run"
+    engine.wait_empty(PATIENCE)
+    pending |= {int(line[2]) for line in said}
+    pending -= {port for port in pending if can_bind(port)}
+    for made in (pipe, held):
+        engine.pipes.remove(made)
+        made.close()
+        made.path.unlink()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_nothing_survives(engine: Engine, shard: int) -> None:
+    has_cgroup = "ROOST_CGROUP" not in engine.env
+    seed = f"{shard} {has_cgroup} {os.environ.get('ROOST_SEED', time.time_ns() if KILLS > 200 else 0)}"
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    hold = [f"hold={engine.home}/held", "ignore=15"]
+    say = [f"say={engine.home}/up", "pause"]
+    config = engine.config(
+        {
+            "actor": {"ranks": "0-3", "do": [*hold, "@0:daemon", "@1:child", "@2:daemon", "@2:child", *say]},
+            "env": {"ranks": "4-7", "do": [*hold, "child", "daemon", *say], "restart": "always", "ports": {"http": 1}},
+        }
+    )
+    pending: set[int] = set()  # ports that were leased and could not be bound since
+    for _ in range(KILLS // SHARDS // 2):
+        one_kill(engine, config, dice, pending)
+    assert not pending or others()
+    # A guardian killed between making its control group and the next step: removed when stale.
+    left = [group for group in engine.cgroups() if (group / "cgroup.procs").read_text()]
+    assert left == []
+    for group in engine.cgroups():
+        group.rmdir()
+    done = engine.run(engine.config({"actor": {"ranks": "0-3", "do": ["exit=0"]}}, "next.yaml"))
+    assert done.returncode == 0, done.stderr
+
+
+def start_held(engine: Engine) -> tuple[subprocess.Popen, dict[str, list[int]], object]:
+    pipe, held = engine.pipe("up"), engine.pipe("held")
+    do = [f"hold={held.path}", "ignore=15", "daemon", "child", f"say={pipe.path}", "pause"]
+    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": do}}))
+    pipe.lines(4)
+    return driver, parts_of(driver.pid), held
+
+
+@pytest.mark.parametrize("victim", ["driver", "guardian", "supervisor"])
+def test_after_a_kill_of_one_everything_is_gone(engine: Engine, victim: str) -> None:
+    driver, parts, held = start_held(engine)
+    kill(parts[victim])
+    assert held.wait_end(PATIENCE)
+    if victim == "driver":
+        driver.communicate()
+        engine.running.remove(driver)
+    else:
+        done = engine.finish(driver)
+        assert done.returncode == 5
+        words = "the guardian of the run is gone" if victim == "guardian" else "the supervisor of the run is gone"
+        assert words in done.stderr
+    engine.wait_empty(PATIENCE)
+    assert engine.cgroups() == []
+    assert list(engine.runtime.rglob("*.sock")) == []
+
+
+def test_lives_that_ended_with_their_supervisor_are_recorded_as_lost(engine: Engine) -> None:
+    driver, parts, _ = start_held(engine)
+    kill(parts["supervisor"])
+    done = engine.finish(driver)
+    assert done.returncode == 5
+    assert "4 lost" in done.stderr
+    records = engine.records(engine.runs()[0])
+    assert sorted(record["rank"] for record in records) == [0, 1, 2, 3]
+    assert {record["reason"] for record in records} == {"lost"}
+
+
+def test_a_living_driver_sweeps_when_guardian_and_supervisor_are_killed(engine: Engine) -> None:
+    driver, parts, held = start_held(engine)
+    kill(parts["guardian"] + parts["supervisor"])
+    assert held.wait_end(PATIENCE)
+    assert engine.finish(driver).returncode == 5
+    assert engine.cgroups() == []
+
+
+def test_driver_and_guardian_killed_together_leave_nothing(engine: Engine) -> None:
+    driver, parts, held = start_held(engine)
+    kill(parts["driver"] + parts["guardian"])
+    assert held.wait_end(PATIENCE)
+    driver.communicate()
+    engine.running.remove(driver)
+    wait_gone(parts["supervisor"])
+    engine.wait_empty(PATIENCE)
+    assert engine.cgroups() == []
+
+
+def test_without_anybody_left_the_workers_themselves_die(engine: Engine) -> None:
+    """The gap: what workers left in other sessions is not promised then; here there is no such thing."""
+    pipe, held = engine.pipe("up"), engine.pipe("held")
+    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": [f"hold={held.path}", "ignore=15", f"say={pipe.path}", "pause"]}}))
+    pipe.lines(4)
+    parts = parts_of(driver.pid)
+    kill(parts["driver"] + parts["guardian"] + parts["supervisor"])
+    assert held.wait_end(PATIENCE)
+    driver.communicate()
+    engine.running.remove(driver)
+    engine.wait_empty(PATIENCE)
+    for group in engine.cgroups():  # an empty directory of the kernel's: all that is left
+        group.rmdir()
