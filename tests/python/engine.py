@@ -142,7 +142,7 @@ class Engine:
     # --- what there is
 
     def runs(self) -> list[Path]:
-        return sorted(self.state.iterdir(), key=lambda path: path.stat().st_ctime_ns) if self.state.exists() else []
+        return sorted(self.state.iterdir(), key=lambda path: path.lstat().st_ctime_ns) if self.state.exists() else []
 
     def page(self, run: Path) -> dict:
         return json.loads((run / "run.json").read_text())
