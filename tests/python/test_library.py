@@ -105,6 +105,25 @@ def test_the_example_builds_and_plans(tmp_path: Path, flags: dict[str, list[str]
     assert done.stderr.startswith(f"{config}:4:12: ranks '0-33' reach 33")
 
 
+def test_the_example_runs_a_plan(tmp_path: Path, flags: dict[str, list[str]], library_folder: Path) -> None:
+    program = tmp_path / "launch"
+    run("cc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", ROOT / "examples/launch.c", *flags["shared"], "-o", program)
+    env = os.environ | {"LD_LIBRARY_PATH": str(library_folder), "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_RUNTIME_DIR": str(tmp_path), "ROOST_PROGRAM": str(BUILD / "roost")}
+    config = tmp_path / "config.yaml"
+    config.write_text((ROOT / "examples/bandit.yaml").read_text().replace("build/bandit", str(BUILD / "bandit")))
+    out = run(program, config, "1x3", env=env).splitlines()
+    assert [line for line in out if line.endswith("is ready")] == ["env is ready", "rollout is ready", "actor is ready"]
+    assert sorted(line for line in out if "exited" in line) == sorted(f"{name} exited with 0" for name in ("actor/0", "rollout/0", "rollout/1", "env/0", "env/1"))
+    assert out[-1].startswith("ended with 0; logs are in ")
+    [log] = (tmp_path / "state").rglob("actor/0/stdout.log")
+    assert "step 5:" in log.read_text() and "lever 2 looks best" in log.read_text()
+
+    config.write_text(config.read_text().replace('actor, "2"', 'actor, "9"'))
+    done = subprocess.run([program, config, "1x3"], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "actor/0 exited with 1" in done.stdout
+
+
 def test_the_shared_library_shows_only_its_own_names(library_folder: Path) -> None:
     names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library_folder / "libroost.so").splitlines()]
     assert names
