@@ -7,6 +7,7 @@
 #include "base/strview.h"
 #include "cli/logs_view.h"
 #include "cli/output.h"
+#include "cli/ranks_option.h"
 #include "launch/runs.h"
 
 /* The run that is meant, and the way to ask whether it goes on. */
@@ -21,16 +22,6 @@ static bool is_alive(void *ctx)
 {
     const struct meant_run *run = ctx;
     return run->control >= 0 && !runs_await(run->control, -1, 0);
-}
-
-static int read_ranks(const struct invocation *invocation, struct arena *arena, struct rankset *out)
-{
-    const char *text = option_value(invocation, "ranks");
-    struct roost_error err;
-    struct diag diag = diag_start(NULL, &err);
-    if (!text || rankset_read(out, arena, sv_from(text), NOWHERE, &diag) == ROOST_OK)
-        return 0;
-    return output_usage("--ranks: %s", err.message);
 }
 
 /* 0, or an exit status after saying why there is no such run. */
@@ -56,7 +47,7 @@ static struct logs_options wanted(const struct invocation *invocation, const str
     struct roost_text_style err = output_style(invocation, output_stderr);
     return (struct logs_options){
         .component = option_value(invocation, "component"),
-        .ranks = option_value(invocation, "ranks") ? ranks : NULL,
+        .ranks = ranks,
         .follows = option_is_on(invocation, "follow"),
         .is_alive = is_alive,
         .screen = {.fds = {output_stdout, output_stderr},
@@ -88,13 +79,14 @@ static int show(const struct invocation *invocation, int run_dir, const struct r
 static int run(const struct invocation *invocation)
 {
     struct arena arena = ARENA_INIT;
-    struct rankset ranks = {0};
+    struct rankset set = {0};
+    const struct rankset *ranks = NULL;
     struct meant_run meant = {.list = {.runtime_dir = -1}, .control = -1};
     if (option_is_on(invocation, "stdout") && option_is_on(invocation, "stderr"))
         return output_usage(
             "--stdout and --stderr each leave the other out; without both, both are "
             "shown");
-    int status = read_ranks(invocation, &arena, &ranks);
+    int status = ranks_option(invocation, &arena, &set, &ranks);
     if (status == 0)
         status = find_run(invocation, &meant);
     if (status == 0) {
@@ -105,7 +97,7 @@ static int run(const struct invocation *invocation)
                        strerrordesc_np(errno));
             status = EXIT_SYSTEM;
         } else {
-            status = show(invocation, run_dir, &ranks, &meant);
+            status = show(invocation, run_dir, ranks, &meant);
             close(run_dir);
         }
     }

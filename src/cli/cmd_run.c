@@ -204,6 +204,8 @@ static int start(const struct planning *planning, const struct invocation *invoc
         struct roost_report *report = roost_report_new();
         struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
         if (run) {
+            if (roost_report_count(report))
+                output_report(invocation, report);
             say_simulated(planning);
             watching = (struct watching){.run = run, .view = watching.view, .signals = signals};
             status = show(&watching, invocation);

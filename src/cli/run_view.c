@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
+#include "cli/ranks_option.h"
 #include "launch/driver_signals.h"
 
 void run_view_say(struct run_view *view, const char *format, ...)
@@ -23,16 +24,8 @@ void run_view_say(struct run_view *view, const char *format, ...)
 
 int run_view_read(struct run_view *view, const struct invocation *invocation)
 {
-    const char *text = option_value(invocation, "ranks");
     *view = (struct run_view){.run_dir = -1, .arena = ARENA_INIT};
-    if (!text)
-        return 0;
-    struct roost_error err;
-    struct diag diag = diag_start(NULL, &err);
-    if (rankset_read(&view->ranks, &view->arena, sv_from(text), (struct place){0}, &diag) ==
-        ROOST_OK)
-        return 0;
-    return output_refuse(invocation, "--ranks: %s", err.message);
+    return ranks_option(invocation, &view->arena, &view->rank_set, &view->ranks);
 }
 
 int run_view_init(struct run_view *view, struct roost_run *run, const struct invocation *invocation)
@@ -56,7 +49,7 @@ int run_view_init(struct run_view *view, struct roost_run *run, const struct inv
         .has_color = {styles[0].has_color, styles[1].has_color},
         .is_quiet = view->is_quiet,
         .has_no_label = option_is_on(invocation, "no-label"),
-        .ranks = option_value(invocation, "ranks") ? &view->ranks : NULL,
+        .ranks = view->ranks,
         .width = styles[1].width,
     };
     struct roost_error err = {0};

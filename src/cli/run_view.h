@@ -18,7 +18,8 @@ struct run_view {
     struct log_tail *tail;
     struct run_count *counts; /* by component */
     const char **names;
-    struct rankset ranks;
+    struct rankset rank_set;
+    const struct rankset *ranks; /* NULL = all */
     struct arena arena;
     int run_dir;
     int32_t world_size;

@@ -139,6 +139,12 @@ class Engine:
         assert self.left() == []
         return subprocess.CompletedProcess(driver.args, driver.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"))
 
+    def finish_one(self, driver: subprocess.Popen, patience: float = PATIENCE) -> int:
+        """The code of one of several drivers; others may go on."""
+        driver.communicate(timeout=patience)
+        self.running.remove(driver)
+        return driver.returncode
+
     # --- what there is
 
     def runs(self) -> list[Path]:

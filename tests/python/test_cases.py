@@ -3,7 +3,7 @@
 config.yaml   the config; `roost check|plan|groups` is run inside the folder, so messages name just it
 cluster.txt   what goes to --cluster, one line
 args.txt      further words of the command line, one a line
-env.txt       the whole environment, NAME=value a line
+env.txt       the whole environment, NAME=value a line; {folder} is where the case runs, {run} a runtime directory
 stdin.txt     standard input
 command.txt   instead of all this: every word behind `roost`, one a line
 make.py       makes files too large to keep; the case then runs in a copy of its folder
@@ -39,6 +39,10 @@ COMMANDS = {
 }
 
 
+# Commands that need a place for runs; without env.txt they get an empty one.
+RUNS = [["run"], ["ps"], ["stop"], ["logs"]]
+
+
 def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
@@ -59,10 +63,15 @@ def answer_of(case: Path, expected: str, scratch: Path) -> bytes:
     if (case / "make.py").exists():
         folder = Path(shutil.copytree(case, scratch / case.name, dirs_exist_ok=True))
         subprocess.run([sys.executable, "make.py"], cwd=folder, check=True, timeout=60)
-    env = dict(line.split("=", 1) for line in lines_of(case / "env.txt"))
+    (scratch / "run").mkdir(mode=0o700, exist_ok=True)
+    words = words_of(case, expected)
+    env = {}
+    if words[:1] in RUNS and not (case / "env.txt").exists():
+        env = {"HOME": str(scratch), "XDG_RUNTIME_DIR": str(scratch / "run"), "PATH": "/usr/bin:/bin"}
+    env |= dict(line.replace("{folder}", str(folder)).replace("{run}", str(scratch / "run")).split("=", 1) for line in lines_of(case / "env.txt"))
     stdin = case / "stdin.txt"
     done = subprocess.run(
-        [ROOST, *words_of(case, expected)],
+        [ROOST, *words],
         cwd=folder,
         env=env,
         input=stdin.read_bytes() if stdin.exists() else b"",

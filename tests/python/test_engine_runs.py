@@ -1,0 +1,168 @@
+"""Runs as other processes of the user see them: ps, stop, logs, crashed runs, the control socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone
+
+
+def roost(engine: Engine, *words: str, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run([ROOST, *words], env=engine.env | env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def living(engine: Engine, ranks: str = "0-3", *words: str, **roost_keys: object) -> tuple[subprocess.Popen, Pipe]:
+    pipe = engine.pipe("up")
+    driver = engine.start(engine.config({"actor": {"ranks": ranks, "do": ["out=hello", f"say={pipe.path}", "pause"]}}, **roost_keys), *words)
+    pipe.lines(4)
+    return driver, pipe
+
+
+def test_ps_tells_of_a_living_run_and_stop_ends_it(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    assert f"{run.name}   running" in roost(plain_engine, "ps").stdout
+    [row] = json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"]
+    assert row["state"] == "running" and row["world_size"] == 4
+    pids = [process["pid"] for process in row["status"]["processes"]]
+    assert [Path(f"/proc/{pid}/environ").read_bytes().count(f"ROOST_RUN_ID={run.name}".encode()) for pid in pids] == [1] * 4
+    stopped = roost(plain_engine, "stop", run.name[:3])
+    assert stopped.returncode == 0 and f"run {run.name} has ended" in stopped.stderr
+    assert plain_engine.finish(driver).returncode == 128 + signal.SIGTERM
+    assert "nothing is running" in roost(plain_engine, "ps").stderr
+    assert "failed" in roost(plain_engine, "ps", "--all").stdout
+
+
+def test_stop_now_kills_what_ignores_everything(plain_engine: Engine) -> None:
+    pipe = plain_engine.pipe("up")
+    do = ["ignore=15", f"say={pipe.path}", "pause"]
+    driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-3", "do": do}}), "--grace", "3600")
+    pipe.lines(4)
+    assert roost(plain_engine, "stop", "--now").returncode == 0
+    assert plain_engine.finish(driver).returncode == 128 + signal.SIGKILL
+
+
+def test_logs_follow_a_run_to_its_end(plain_engine: Engine) -> None:
+    pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
+    do = ["out=first", f"say={pipe.path}", f"read={go.path}", "out=second"]
+    driver = plain_engine.start(plain_engine.config({"actor": {"do": do}}), "-q")
+    pipe.lines(1)
+    follower = subprocess.Popen([ROOST, "logs", "-f"], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True)
+    assert follower.stdout is not None and follower.stdout.readline() == "[actor/0] first\n"
+    go.write()
+    assert follower.communicate(timeout=PATIENCE)[0] == "[actor/0] second\n" and follower.returncode == 0
+    assert plain_engine.finish(driver).returncode == 0
+    assert roost(plain_engine, "logs").stdout == "[actor/0] first\n[actor/0] second\n"
+
+
+def test_two_runs_have_two_namespaces_and_no_port_in_common(plain_engine: Engine) -> None:
+    first, _ = living(plain_engine)
+    pipe = plain_engine.pipe("again")
+    second = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-3", "do": [f"say={pipe.path}", "pause"]}}, "other.yaml"))
+    pipe.lines(4)
+    assert sorted(plain_engine.page(run)["namespace"] for run in plain_engine.runs()) == ["roost", "roost_1"]
+    ports = []
+    for row in json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"]:
+        environment = Path(f"/proc/{row['status']['processes'][0]['pid']}/environ").read_bytes().split(b"\0")
+        ports += [word for word in environment if word.startswith(b"MASTER_PORT=")]
+    assert len(set(ports)) == 2
+    for driver in (first, second):
+        driver.send_signal(signal.SIGTERM)
+    assert [plain_engine.finish_one(driver) for driver in (first, second)] == [143, 143]
+
+
+def test_a_run_that_crashed_is_recognised_and_tidied(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    page = plain_engine.page(run)
+    # All three at once: nobody is left to end what the workers had started.
+    for pid in (driver.pid, page["guardian_pid"], page["supervisor_pid"]):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (driver.pid, page["guardian_pid"], page["supervisor_pid"]):
+        os.kill(pid, signal.SIGKILL)
+    driver.wait(PATIENCE)
+    wait_gone([page["guardian_pid"], page["supervisor_pid"]])
+    said = roost(plain_engine, "ps", "--all")
+    assert f"{run.name}   crashed" in said.stdout
+    plain_engine.wait_empty()
+    assert "crashed" in roost(plain_engine, "ps", "--all").stdout
+    assert plain_engine.cgroups() == []
+    assert not list(plain_engine.runtime.glob("roost/*.sock"))
+    assert "had ended already" in roost(plain_engine, "stop", run.name).stderr
+
+
+def test_a_run_of_an_earlier_boot_is_never_signalled(plain_engine: Engine) -> None:
+    """Its pids and its name may be anybody's now: a process that carries the token lives on."""
+    run = plain_engine.state / "abc234"
+    run.mkdir(parents=True, mode=0o700)
+    for folder in (plain_engine.home / "state", plain_engine.home / "state/roost", plain_engine.state):
+        folder.chmod(0o700)
+    (run / "run.json").write_text('{"run":"abc234","boot_id":"another","cgroup":"","started":1,"components":[]}')
+    bystander = subprocess.Popen(["sleep", "1000"], env={"ROOST_RUN_ID": "abc234", "PATH": os.environ["PATH"]})
+    assert "crashed" in roost(plain_engine, "ps", "--all").stdout
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
+def test_the_control_socket_answers_lines_and_survives_nonsense(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    path = plain_engine.runtime / "roost" / f"{run.name}.sock"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+    def ask(text: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            client.connect(os.fspath(path))
+            client.sendall(text)
+            answer = b""
+            while not answer.endswith(b"\n") and (more := client.recv(65536)):
+                answer += more
+            return answer
+
+    assert json.loads(ask(b'{"ask":"status"}\n'))["run"] == run.name
+    for nonsense in (b"\n", b"{}\n", b'{"ask":1}\n', b'{"ask":"' + b"x" * 100 + b'"}\n', b"[[[[\n", b'{"ask":"statu"}\n'):
+        assert json.loads(ask(nonsense))["ok"] is False
+    with pytest.raises(ConnectionResetError):  # too long for a question: turned away
+        ask(b"x" * 4096)
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for client in silent:
+        client.connect(os.fspath(path))
+    for client in silent:
+        client.close()
+    assert json.loads(ask(b'{"ask":"status"}\n'))["state"] == "running"
+    driver.send_signal(signal.SIGTERM)
+    assert plain_engine.finish(driver).returncode == 143
+
+
+def test_another_user_is_turned_away(plain_engine: Engine) -> None:
+    """Also where the directory would let them in: the kernel tells who asks."""
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    if os.geteuid() == 0:
+        for folder in (plain_engine.runtime / "roost", plain_engine.runtime, *plain_engine.home.parents[:3], plain_engine.home):
+            folder.chmod(0o755)
+        path = plain_engine.runtime / "roost" / f"{run.name}.sock"
+        path.chmod(0o666)
+        code = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(b'{\"ask\":\"stop\"}\\n'); print(len(s.recv(100)))"
+        asked = subprocess.run(["python3", "-c", code, os.fspath(path)], user=65534, group=65534, capture_output=True, text=True, timeout=PATIENCE)
+        assert asked.stdout.strip() == "0" or "Broken pipe" in asked.stderr or "reset" in asked.stderr, asked
+        assert driver.poll() is None
+        for folder in (plain_engine.runtime / "roost", plain_engine.runtime):
+            folder.chmod(0o700)
+    driver.send_signal(signal.SIGTERM)
+    assert plain_engine.finish(driver).returncode == 143
+
+
+def test_logs_may_be_kept_beside_the_config(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine, "0-3", logs={"dir": "runs"})
+    [link] = plain_engine.runs()
+    assert link.is_symlink() and link.resolve() == plain_engine.home / "runs" / link.name
+    assert roost(plain_engine, "logs", "--ranks", "0").stdout == "[actor/0] hello\n"
+    assert roost(plain_engine, "stop").returncode == 0
+    assert plain_engine.finish(driver).returncode == 143
