@@ -26,18 +26,12 @@ static char *put_byte(char *out, unsigned char byte)
     return out + 4;
 }
 
-/* Characters that would end a line or turn it around, and C1 controls. */
-static bool is_unsafe(uint32_t code)
-{
-    return code < 0xa0 || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 /* One character that is not plain. */
 static const char *put_special(const char *at, const char *end, char **out)
 {
     uint32_t code = 0;
     size_t len = utf8_next(at, end, &code);
-    bool is_shown = len > 1 && !is_unsafe(code);
+    bool is_shown = len > 1 && utf8_is_safe(code);
     for (size_t i = 0; i < (len ? len : 1); i++)
         if (is_shown)
             *(*out)++ = at[i];

@@ -82,7 +82,7 @@ struct quote quote(struct strview view)
     for (const char *at = view.at; at < end;) {
         uint32_t code = 0;
         size_t taken = utf8_next(at, end, &code);
-        bool is_shown = taken > 0 && code >= 0x20 && !(code >= 0x7f && code < 0xa0);
+        bool is_shown = taken > 0 && utf8_is_safe(code);
         taken = taken ? taken : 1;
         /* A character is taken whole or as escaped bytes, so that a cut never leaves half of one. */
         size_t len = is_shown ? taken : 4 * taken;

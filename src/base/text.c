@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 enum { STREAM_BUFFER = 256 * 1024 };
 
 void text_release(struct text *text)
@@ -136,6 +138,21 @@ void text_printf(struct text *text, const char *format, ...)
             return;
         }
         room = (size_t)len + 1;
+    }
+}
+
+void text_safe(struct text *text, struct strview view)
+{
+    const char *end = view.at + view.len;
+    for (const char *at = view.at, *next; at < end; at = next) {
+        uint32_t code = 0;
+        size_t len = utf8_next(at, end, &code);
+        bool is_safe = len > 0 && utf8_is_safe(code);
+        next = at + (len ? len : 1);
+        if (is_safe)
+            text_append(text, at, len);
+        for (; !is_safe && at < next; at++)
+            text_printf(text, "\\x%02x", (unsigned char)*at);
     }
 }
 

@@ -41,6 +41,9 @@ void text_repeat(struct text *text, char c, int count);
 void text_int(struct text *text, int64_t value);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The text as a terminal may be given it: what it would obey is shown as \xHH. */
+void text_safe(struct text *text, struct strview view);
+
 /* What was built, NUL-terminated and borrowed; NULL after a failure. Not for streamed texts. */
 const char *text_string(struct text *text);
 

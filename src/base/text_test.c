@@ -7,6 +7,14 @@
 #include "base/utf8.h"
 #include "tests/unit.h"
 
+TEST(text_safe_shows_what_a_terminal_would_obey_as_bytes)
+{
+    struct text text = TEXT_INIT;
+    text_safe(&text, SV("a\x1b[1m\xff\n\xe2\x80\xae\xc3\xa9"));
+    assert_string_equal(text_string(&text), "a\\x1b[1m\\xff\\x0a\\xe2\\x80\\xae\xc3\xa9");
+    text_release(&text);
+}
+
 TEST(a_text_is_what_was_put_into_it)
 {
     struct text text = TEXT_INIT;
@@ -210,7 +218,8 @@ TEST(json_strings_of_any_two_bytes_read_back_the_same)
     text_release(&json);
 }
 
-RUN_TESTS(cmocka_unit_test(a_text_is_what_was_put_into_it),
+RUN_TESTS(cmocka_unit_test(text_safe_shows_what_a_terminal_would_obey_as_bytes),
+          cmocka_unit_test(a_text_is_what_was_put_into_it),
           cmocka_unit_test(printing_makes_room_for_any_length),
           cmocka_unit_test(digits_of_every_length_are_formatted),
           cmocka_unit_test(a_streamed_text_arrives_whole_and_in_bounded_pieces),

@@ -80,3 +80,9 @@ int utf8_width(uint32_t code)
         return 0;
     return is_in(code, wide, sizeof wide / sizeof *wide) ? 2 : 1;
 }
+
+bool utf8_is_safe(uint32_t code)
+{
+    return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && !(code >= 0x2028 && code <= 0x202e) &&
+           !(code >= 0x2066 && code <= 0x2069);
+}

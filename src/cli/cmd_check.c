@@ -45,7 +45,8 @@ static void put_summary(struct text *out, const struct planning *planning,
 {
     size_t warnings = roost_report_warnings(planning->report);
     bool has_components = roost_config_component_count(planning->config) > 0 || !bundles;
-    text_printf(out, "%s: ok: ", path);
+    text_safe(out, sv_from(path));
+    text_puts(out, ": ok: ");
     if (has_components)
         put_components(out, planning);
     if (bundles) {
@@ -64,7 +65,8 @@ static void put_summary(struct text *out, const struct planning *planning,
 static void put_count(struct text *out, const struct roost_report *report, const char *path)
 {
     size_t errors = roost_report_errors(report), warnings = roost_report_warnings(report);
-    text_printf(out, "%s: %zu error%s", path, errors, errors == 1 ? "" : "s");
+    text_safe(out, sv_from(path));
+    text_printf(out, ": %zu error%s", errors, errors == 1 ? "" : "s");
     if (warnings)
         text_printf(out, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
     text_char(out, '\n');

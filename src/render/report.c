@@ -28,8 +28,7 @@ static size_t measure(const char *at, const char *end, int *out_width)
 {
     uint32_t code = 0;
     size_t len = utf8_next(at, end, &code);
-    bool is_shown = len > 0 && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0);
-    *out_width = is_shown ? utf8_width(code) : 1;
+    *out_width = len > 0 && utf8_is_safe(code) ? utf8_width(code) : 1;
     return len ? len : 1;
 }
 
@@ -82,7 +81,7 @@ static int put_source(struct text *out, const struct window *window)
         int width = 0;
         size_t len = measure(at, window->to, &width);
         bool is_valid = utf8_next(at, window->to, &code) > 0;
-        if (is_valid && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0))
+        if (is_valid && utf8_is_safe(code))
             text_append(out, at, len);
         else
             text_puts(out, is_valid && code == '\t' ? " " : "\xef\xbf\xbd");
@@ -128,8 +127,7 @@ static void put_diagnostic(struct text *out, const struct roost_diagnostic *it,
                            const struct paint *paint, int width)
 {
     text_puts(out, paint->bold);
-    if (it->file[0])
-        text_puts(out, it->file);
+    text_safe(out, sv_from(it->file));
     if (it->line > 0)
         text_printf(out, ":%d:%d", (int)it->line, (int)it->column);
     text_puts(out, it->file[0] ? ": " : "roost: ");
