@@ -216,8 +216,9 @@ static bool say_misnumbered(struct binding *binding, const struct rank_entry *en
     int64_t next = binding->next, last = next + range_size(entry->processes) - 1;
     struct strview left = sv_trim(sv_sub(entry->text, 0, sv_find(entry->text, ':', 0)));
     bool is_before = next > entry->processes.first;
-    /* Who took the comma for part of a list counted for more than this entry. */
-    if (range_size(entry->resources) > 0 && (is_before || !is_divided(entry, binding->bounds)))
+    /* Who took the comma for part of a list counted the processes of the entries before it, too. */
+    bool is_list = range_size(entry->processes) == next + range_size(entry->resources);
+    if (range_size(entry->resources) > 0 && (is_list || !is_divided(entry, binding->bounds)))
         last = next + range_size(entry->resources) - 1;
     const char *rest =
         is_counted_on(binding->text, entry) ? ", and count on from there behind it" : "";
