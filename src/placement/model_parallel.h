@@ -11,4 +11,8 @@ void model_parallel_place(struct roost_plan *plan, const struct roost_config *co
                           const struct roost_cluster *cluster, const struct bound_rule *rules,
                           bool *is_placed, struct diag *diag);
 
+/* Says which components a model-parallel placement needs and the config does not name: known
+ * without a cluster. */
+void roles_check_named(const struct roost_config *config, struct diag *diag);
+
 #endif

@@ -291,6 +291,8 @@ enum roost_code roost_plan_check_texts(const struct roost_config *config,
         is_good = check_rule(config, &config->rules[r], &diag, &sizes[r]);
     if (is_good)
         totals_check(config, sizes, &diag);
+    if (config->model)
+        roles_check_named(config, &diag);
     arena_release(&scratch);
     return diag.first;
 }

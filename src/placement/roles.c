@@ -11,12 +11,28 @@ static int32_t find_component(const struct roost_config *config, const char *nam
     return -1;
 }
 
+static const char *const role_names[] = {"actor",     "rollout", "reward",
+                                         "inference", "critic",  "critic_inference"};
+
+void roles_check_named(const struct roost_config *config, struct diag *diag)
+{
+    static const char *const needed[] = {"Actor", "Rollout", "Reward"};
+    for (int id = ACTOR; id <= REWARD; id++) {
+        if (find_component(config, role_names[id]) >= 0)
+            continue;
+        diag_error(diag, ROOST_ERR_SCHEMA,
+                   config->component_count ? config->components[0].at : NOWHERE,
+                   "%s GPUs must be specified: model-parallel placement needs a component '%s'",
+                   needed[id], role_names[id]);
+        diag_hint(diag, "place '%s', or plan with --mode hybrid", role_names[id]);
+    }
+}
+
 /* Roles that are there, and those that must be. */
 void roles_find(struct model_parallel *mp, const struct bound_rule *rules)
 {
-    static const char *const names[] = {"actor",     "rollout", "reward",
-                                        "inference", "critic",  "critic_inference"};
-    static const char *const needed[] = {"Actor", "Rollout", "Reward"};
+    const char *const *names = role_names;
+    roles_check_named(mp->config, mp->diag);
     for (int id = 0; id < ROLE_COUNT; id++) {
         struct role *role = &mp->roles[id];
         mp->names[id] = names[id];
@@ -25,17 +41,8 @@ void roles_find(struct model_parallel *mp, const struct bound_rule *rules)
             role->component = find_component(mp->config, "actor_inference");
             mp->names[id] = role->component < 0 ? names[id] : "actor_inference";
         }
-        if (role->component >= 0) {
+        if (role->component >= 0)
             role->rule = &rules[mp->config->components[role->component].rule];
-            continue;
-        }
-        if (id > REWARD)
-            continue;
-        struct place at = mp->config->component_count ? mp->config->components[0].at : NOWHERE;
-        diag_error(mp->diag, ROOST_ERR_SCHEMA, at,
-                   "%s GPUs must be specified: model-parallel placement needs a component '%s'",
-                   needed[id], names[id]);
-        diag_hint(mp->diag, "place '%s', or plan with --mode hybrid", names[id]);
     }
 }
 
