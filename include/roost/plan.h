@@ -114,7 +114,8 @@ ROOST_API struct roost_plan *roost_plan_new(const struct roost_config *config,
                                             const struct roost_plan_options *options,
                                             struct roost_report *report, struct roost_error *err);
 
-/* Checks what needs no cluster: the rank texts of all components. */
+/* Checks what needs no cluster: the rank texts of all components, their sum, and that the components of
+ * a model-parallel placement are there when the config was read for one. */
 ROOST_API enum roost_code roost_plan_check_texts(const struct roost_config *config,
                                                  struct roost_report *report,
                                                  struct roost_error *err) ROOST_MUST_USE;
