@@ -39,8 +39,8 @@ static bool take_counts(PyObject *tuple, int32_t **out, int32_t *out_count)
     if (!*out)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; *out && i < count; i++) {
-        bool is_good = binding_int32(PyTuple_GetItem(tuple, i), "slots of a node",
-                                     PyExc_ValueError, &(*out)[i]);
+        bool is_good = binding_int32(PyTuple_GetItem(tuple, i), "slots of a node", PyExc_ValueError,
+                                     &(*out)[i]);
         if (is_good && (*out)[i] >= 0)
             continue;
         if (is_good)

@@ -503,8 +503,8 @@ static struct result run_parts(const struct scenario *unused)
                                                    {ROOST_ACCELERATOR_AMD, 2, arms, 2}};
     static const int32_t both[] = {0, 1};
     static const struct roost_group_part parts[] = {{"both", NULL, both, 2, true},
-                                                     {"arms", "Franka", both + 1, 1, false},
-                                                     {"node", NULL, both, 2, false}};
+                                                    {"arms", "Franka", both + 1, 1, false},
+                                                    {"node", NULL, both, 2, false}};
     static const char *const labels[] = {"both"};
     const struct roost_scope scope = {.labels = labels, .label_count = 1};
     const struct roost_packed packed = {0, 3, 2, 1};
@@ -512,8 +512,8 @@ static struct result run_parts(const struct scenario *unused)
     struct result result = {0};
     struct roost_error err;
     (void)unused;
-    struct roost_cluster *cluster = roost_cluster_new_parts(
-        &(struct roost_cluster_parts){nodes, 2, parts, ROWS(parts)}, &err);
+    struct roost_cluster *cluster =
+        roost_cluster_new_parts(&(struct roost_cluster_parts){nodes, 2, parts, ROWS(parts)}, &err);
     if (!cluster)
         return (struct result){.code = err.code};
     result.code = first_of(roost_packed_check(&packed, &err), roost_node_check(both, 2, &err));
