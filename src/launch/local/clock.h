@@ -17,6 +17,12 @@ static inline int64_t clock_ms(void)
     return clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
+/* The sooner of two waits, of which -1 is none. */
+static inline int64_t clock_sooner(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static inline void clock_pause_ms(int32_t ms)
 {
     struct timespec span = {ms / 1000, (ms % 1000) * 1000000L};

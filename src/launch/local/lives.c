@@ -251,11 +251,6 @@ void lives_reap(struct supervisor *supervisor)
 
 /* --- the clock --- */
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 /* The state letter of /proc/PID/stat: D for one that waits deep in the kernel, '?' when unknown. */
 static char state_of(int32_t pid)
 {
@@ -322,7 +317,7 @@ static int64_t tick_rests(struct supervisor *supervisor)
         if (worker->state != WORKER_RESTING)
             continue;
         if (now < worker->restart_at)
-            wait = sooner(wait, worker->restart_at - now);
+            wait = clock_sooner(wait, worker->restart_at - now);
         else
             worker_start(supervisor, worker);
     }

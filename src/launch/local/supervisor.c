@@ -316,16 +316,11 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
     }
 }
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 static void serve(struct supervisor *supervisor)
 {
     while (supervisor->left > 0) {
         bool has_more = workers_start_some(supervisor);
-        int64_t wait = sooner(lives_tick(supervisor), ready_tick(supervisor));
+        int64_t wait = clock_sooner(lives_tick(supervisor), ready_tick(supervisor));
         control_tick(supervisor);
         outbox_flush(supervisor);
         if (supervisor->left > 0)
