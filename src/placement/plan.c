@@ -273,6 +273,7 @@ static bool check_rule(const struct roost_config *config, const struct placement
         rank_text_read(&scratch, rule->text, diag, &text);
         rank_text_bind(&text, &bounds, diag);
         *out_size = text_size(&text);
+        out_size->resources = 0; /* whether they are there is for a cluster to say */
     }
     arena_release(&scratch);
     return is_known;
