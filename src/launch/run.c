@@ -113,7 +113,7 @@ bool run_settle(struct roost_run *run)
             close(*fd);
         *fd = -1;
     }
-    return is_done && is_gone && (!is_guarded || info.si_status != 3);
+    return is_done && is_gone && (!is_guarded || info.si_status != GUARDIAN_NOT_EMPTY);
 }
 
 /* --- events --- */

@@ -82,7 +82,10 @@ static bool start_guardian(struct birth *birth)
     diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
                "cannot %s '%s' as the guardian of the run: %s", spawn_step_word(spawned.failed),
                program, strerror(spawned.error));
-    diag_hint(birth->diag, "install the roost program, or let `program` name it");
+    if (spawned.failed == SPAWN_EXEC)
+        diag_hint(birth->diag, "install the roost program, or let `program` name it");
+    else
+        diag_hint(birth->diag, "raise the limit of processes: ulimit -u, or pids.max");
     return false;
 }
 

@@ -21,6 +21,8 @@
 #include "config/config.h"
 #include "launch/commands_view.h"
 #include "launch/last_lines.h"
+#include "launch/local/spec.h"
+#include "launch/local/spec_write.h"
 #include "tests/unit.h"
 
 /* --- the allocator --- */
@@ -162,6 +164,22 @@ static enum roost_code render_plan(const struct roost_plan *plan,
     return first_of(json, text);
 }
 
+/* What is to be run, as the driver hands it to the supervisor and as that reads it. */
+static enum roost_code hand_over(const struct commands *commands, uint64_t *hash)
+{
+    int32_t *ports = calloc(commands->port_count + 1, sizeof *ports);
+    int fd = ports ? spec_write(commands, ports) : -1;
+    free(ports);
+    if (fd < 0)
+        return ROOST_ERR_MEMORY;
+    off_t size = lseek(fd, 0, SEEK_END);
+    hash_bytes(hash, (const char *)&size, sizeof size);
+    struct spec spec;
+    if (spec_open(&spec, fd)) /* not where a component has no command */
+        spec_release(&spec);
+    return ROOST_OK;
+}
+
 /* What would be executed: built as for a run, and shown as a plan's commands are. */
 static enum roost_code make_commands(const struct roost_config *config,
                                      const struct roost_cluster *cluster,
@@ -188,6 +206,8 @@ static enum roost_code make_commands(const struct roost_config *config,
     hash_bytes(hash, out.bytes, out.len);
     code = first_of(code, out.has_failed ? ROOST_ERR_MEMORY : ROOST_OK);
     text_release(&out);
+    if (code == ROOST_OK)
+        code = hand_over(commands, hash);
     commands_free(commands);
     return code;
 }

@@ -191,6 +191,7 @@ def test_no_limit_of_files_leaves_anything(plain_engine: Engine, files: int) -> 
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="needs another user")
+@pytest.mark.plain  # the leak checker wants a thread of its own
 @pytest.mark.parametrize("processes", [1, 2, 3, 6])
 def test_a_refused_fork_ends_what_was_started(plain_engine: Engine, processes: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As an ordinary user with RLIMIT_NPROC: root is exempt."""

@@ -76,6 +76,7 @@ OTHER_TEXTS = {
     "`roost ps` lists them, `roost stop` ends one": "its cure",
     "cannot %s '%s' as the guardian of the run: %s": "src/launch/run_test.c",
     "install the roost program, or let `program` name it": "its cure",
+    "raise the limit of processes: ulimit -u, or pids.max": "its other cure; tests/python/test_engine_lives.py, as an ordinary user",
     "the guardian of the run ended before it began": "src/launch/run_test.c",
     "is `program` the roost program that came with this library?": "its cure",
     "the roost program is not of the same version as the library": "two versions of roost on one machine",

@@ -25,6 +25,7 @@
 enum {
     PATIENCE_MS = 700, /* for a supervisor whose driver died to end the run by itself */
     SWEEP_MS = 10000,
+    AGAIN_MS = 500,
 };
 
 struct guardian {
@@ -133,14 +134,16 @@ int roost_guardian_main(int argc, char **argv)
             watch(&guardian);
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)guardian.supervisor, &info, WEXITED) == 0 &&
-            info.si_code == CLD_EXITED && info.si_status == 0)
-            status = 0;
+            info.si_code == CLD_EXITED)
+            status = info.si_status;
     }
+    /* What the supervisor has tried in vain is tried once more, not waited for again. */
+    int64_t patience = status == GUARDIAN_NOT_EMPTY ? AGAIN_MS : SWEEP_MS;
     char name[CONTROL_NAME_MAX];
     snprintf(name, sizeof name, "%s.sock", argv[0]);
     (void)unlinkat(GUARDIAN_RUNTIME_DIR, name, 0); /* a supervisor that was killed left it */
     cgroup_kill(&guardian.cgroup);
-    bool is_empty = sweep_descendants(SWEEP_MS);
-    is_empty = cgroup_remove(&guardian.cgroup, SWEEP_MS) && is_empty;
-    return is_empty ? status : 3;
+    bool is_empty = sweep_descendants(patience);
+    is_empty = cgroup_remove(&guardian.cgroup, patience) && is_empty;
+    return !is_empty ? GUARDIAN_NOT_EMPTY : status == GUARDIAN_NOT_EMPTY ? 0 : status;
 }

@@ -282,7 +282,7 @@ static void give_up(struct supervisor *supervisor)
         outbox_put(supervisor, &problem);
         if (!is_told) /* the first decides the status, whatever failed before it */
             supervisor->failure = problem;
-        is_told = supervisor->has_failed = true;
+        is_told = supervisor->has_failed = supervisor->has_given_up = true;
         struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
         event.end = ROOST_END_LOST;
         event.ended_at = clock_read(CLOCK_REALTIME);

@@ -14,6 +14,7 @@ enum {
     GUARDIAN_DRIVER = 6,    /* a pidfd */
     GUARDIAN_NAMESPACE = 7, /* the locked file of the run's namespace: held, never used */
     GUARDIAN_FD_COUNT = 5,
+    GUARDIAN_NOT_EMPTY = 3, /* exit status: something of the run could not be killed */
 };
 
 enum message_type {

@@ -340,10 +340,11 @@ static void say_farewell(struct supervisor *supervisor)
     }
 }
 
-/* The last words, once nothing lives. */
-static void finish(struct supervisor *supervisor)
+/* The last words, once nothing lives; the answer is the process's exit status. */
+static int finish(struct supervisor *supervisor)
 {
-    if (!sweep_descendants(SWEEP_MS))
+    bool is_empty = sweep_descendants(supervisor->has_given_up ? 0 : SWEEP_MS);
+    if (!is_empty && !supervisor->has_given_up)
         outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_ENGINE,
                    "some processes of the run cannot be killed");
     struct roost_event end =
@@ -357,6 +358,7 @@ static void finish(struct supervisor *supervisor)
     roost_leases_free(supervisor->leases);
     supervisor->leases = NULL;
     say_farewell(supervisor);
+    return is_empty ? 0 : GUARDIAN_NOT_EMPTY;
 }
 
 /* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
@@ -403,7 +405,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
             outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,
                        "guarded by a sweep of descendants: no control group can be made here");
         serve(&supervisor);
-        finish(&supervisor);
+        status = finish(&supervisor);
     }
     control_close(&supervisor);
     /* A guardian that was stopped must run to clean up; without one there is only us. */

@@ -78,6 +78,7 @@ struct supervisor {
     int64_t kill_at;     /* ms, while stopping */
     int64_t give_up_at;  /* ms, while killing */
     bool is_start_over;  /* nothing more is started */
+    bool has_given_up;   /* on processes that cannot be killed */
     bool has_told_full;  /* that the disk of the logs is full */
 
     bool has_failed;

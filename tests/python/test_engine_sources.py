@@ -1,0 +1,20 @@
+"""What no run can show, the sources do (fault E21)."""
+
+import re
+from pathlib import Path
+
+LAUNCH = Path(__file__).parents[2] / "src" / "launch"
+
+
+def test_the_wall_clock_is_for_timestamps_alone() -> None:
+    """No wait, restart or deadline depends on it: only what is written down or shown."""
+    found = [
+        f"{path.relative_to(LAUNCH)}: {line.strip()}"
+        for path in sorted(LAUNCH.rglob("*.c"))
+        if not path.name.endswith("_test.c")
+        for line in path.read_text().splitlines()
+        if re.search(r"CLOCK_REALTIME|\btime\(NULL\)|gettimeofday", line)
+    ]
+    stamps = re.compile(r"(started_at|ended_at|int64_t now) = clock_read\(CLOCK_REALTIME\)|st_ctime")
+    assert [line for line in found if not stamps.search(line)] == []
+    assert len(found) > 3
