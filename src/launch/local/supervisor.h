@@ -1,9 +1,9 @@
 /* supervisor.h - the process that starts a run's workers, reaps them and answers for them.
  *
  * One thread, one loop. A worker is a process of the plan; each start of it is a life, and each life
- * has one exit record. The files beside: supervisor.c the loop, workers.c starting, lives.c ending,
- * ready.c waiting for `ready`, outbox.c telling the driver and the record file, control.c
- * answering other processes of the user. */
+ * has one exit record. The files beside: prepare.c what comes first, supervisor.c the loop, workers.c
+ * starting, lives.c ending, ready.c waiting for `ready`, outbox.c telling the driver and the record
+ * file, control.c answering other processes of the user. */
 #ifndef LAUNCH_LOCAL_SUPERVISOR_H
 #define LAUNCH_LOCAL_SUPERVISOR_H
 
@@ -187,7 +187,15 @@ void control_close(struct supervisor *supervisor);
 bool control_serve(struct supervisor *supervisor, int fd);
 void control_tick(struct supervisor *supervisor);
 
+/* --- prepare.c --- */
+
+/* Everything up to the first process; 0, or the exit status after telling the driver why not. */
+int supervisor_prepare(struct supervisor *supervisor);
+
 /* --- supervisor.c --- */
+
+/* Has the loop hear of a descriptor; false with errno. */
+bool supervisor_watch(struct supervisor *supervisor, int fd, uint32_t events);
 
 /* Serves one run over the channel; the answer is the process's exit status. */
 int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, struct cgroup *cgroup);

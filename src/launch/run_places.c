@@ -1,0 +1,107 @@
+/* run_places.c - where a run lives: its directory, its namespace, the directory of sockets and leases. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/private_dir.h"
+#include "config/config.h"
+#include "launch/run_birth.h"
+
+/* roost.logs.dir, which is relative to the config, as an absolute path. */
+static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
+{
+    const struct roost_config *config = birth->options->config;
+    struct strview dir = config->logs_dir.text, name = sv_from(config->source.name);
+    size_t folder = name.len;
+    *has_logs = dir.len > 0;
+    if (!*has_logs)
+        return true;
+    while (folder > 0 && name.at[folder - 1] != '/')
+        folder--;
+    bool is_absolute = dir.at[0] == '/', is_config_absolute = folder && name.at[0] == '/';
+    size_t len = 0;
+    if (!is_absolute && !is_config_absolute) {
+        if (!getcwd(out, size - 1)) {
+            diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+                       "cannot find the working directory: %s", strerror(errno));
+            diag_hint(birth->diag, "write roost.logs.dir as an absolute path");
+            return false;
+        }
+        len = strlen(out);
+        out[len++] = '/';
+    }
+    int wrote = snprintf(out + len, size - len, "%.*s%.*s", is_absolute ? 0 : (int)folder, name.at,
+                         (int)dir.len, dir.at);
+    if (wrote >= 0 && (size_t)wrote < size - len)
+        return true;
+    diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+               "the path of the log directory is too long");
+    diag_hint(birth->diag, "choose a shorter roost.logs.dir");
+    return false;
+}
+
+/* roost, roost_1, ...: the first that no living run of this user has. A run has the one whose file it
+ * keeps locked; the kernel unlocks it with the run's last process. */
+static bool choose_namespace(struct birth *birth)
+{
+    enum { TRIES = 10000 };
+    for (int i = 0; i < TRIES; i++) {
+        char file[NAMESPACE_MAX + 16];
+        snprintf(birth->name_space, sizeof birth->name_space, i ? "roost_%d" : "roost", i);
+        snprintf(file, sizeof file, "%s.namespace", birth->name_space);
+        struct roost_error err;
+        int fd = private_file_open(birth->runtime_dir, file, O_RDWR | O_CREAT, NULL, &err);
+        if (fd < 0) {
+            diag_again(birth->diag, &err);
+            return false;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            birth->namespace_lock = fd;
+            return true;
+        }
+        close(fd);
+    }
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "%d runs of this user are alive already",
+               TRIES);
+    diag_hint(birth->diag, "`roost ps` lists them, `roost stop` ends one");
+    return false;
+}
+
+/* Who the run is: its id goes where others look for a namespace. */
+bool birth_sign_namespace(struct birth *birth)
+{
+    const char *id = birth->run->dir.id;
+    if (ftruncate(birth->namespace_lock, 0) == 0 &&
+        pwrite(birth->namespace_lock, id, strlen(id), 0) == (ssize_t)strlen(id))
+        return true;
+    diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", birth->runtime,
+               strerror(errno));
+    diag_hint(birth->diag, "free some space there, or set XDG_RUNTIME_DIR");
+    return false;
+}
+
+bool birth_find_places(struct birth *birth)
+{
+    const char *const *env = birth->options->env;
+    if (!private_dir_runtime(birth->runtime, sizeof birth->runtime, env)) {
+        diag_error(birth->diag, ROOST_ERR_IO, NOWHERE,
+                   "the path of the runtime directory is too long");
+        diag_hint(birth->diag, "set XDG_RUNTIME_DIR to a shorter path");
+        return false;
+    }
+    struct roost_error err;
+    birth->runtime_dir = private_dir_open(birth->runtime, true, &err);
+    if (birth->runtime_dir < 0) {
+        diag_again(birth->diag, &err);
+        return false;
+    }
+    if (!choose_namespace(birth))
+        return false;
+    char logs[RUN_PATH_MAX];
+    bool has_logs = false;
+    return find_logs(birth, logs, sizeof logs, &has_logs) &&
+           run_dir_make(&birth->run->dir, has_logs ? logs : NULL, env, birth->diag);
+}
