@@ -86,7 +86,7 @@ static void want_commands(const struct commands *commands, struct diag *diag)
             continue;
         diag_error(diag, ROOST_ERR_SCHEMA, place_of(commands->options.config, it->name),
                    "component '%s' has no command", it->name);
-        diag_hint(diag, "add roost.launch.%s.command, or choose others by --component", it->name);
+        diag_hint(diag, "add roost.launch.%s.command, or leave the component out", it->name);
     }
 }
 

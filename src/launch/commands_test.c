@@ -298,7 +298,7 @@ TEST(what_cannot_be_run_is_said_with_its_cure)
         const char *message, *hint;
     } rows[] = {
         {NULL, NULL, ROOST_ERR_SCHEMA, 5, "component 'b' has no command",
-         "add roost.launch.b.command, or choose others by --component"},
+         "add roost.launch.b.command, or leave the component out"},
         {"actr", NULL, ROOST_ERR_USAGE, 0, "this config places no component 'actr'",
          "did you mean 'actor'?"},
         {"xyz", NULL, ROOST_ERR_USAGE, 0, "this config places no component 'xyz'",

@@ -273,8 +273,8 @@ const struct run_entry *runs_find(const struct run_list *list, const char *prefi
     else
         diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "%d runs start with '%s'", count,
                    quote(sv_from(prefix)).text);
-    diag_hint(diag, count ? "write more of its id; `roost ps --all` lists them"
-                          : "`roost ps --all` lists the runs there are");
+    diag_hint(diag, count ? "write more of its id; `roost ps -a` lists them"
+                          : "`roost ps -a` lists the runs there are");
     return NULL;
 }
 

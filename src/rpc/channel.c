@@ -86,12 +86,14 @@ enum channel_result channel_receive(int channel, struct message *out)
                             /* not the padded size, which has room for a second one */
                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t got;
+    /* A reset says, once, that the other side has gone without reading all of ours. What it had sent
+     * before is still here. */
     do
         got = recvmsg(channel, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && errno == EAGAIN)
         return CHANNEL_AGAIN;
-    if (got == 0 || (got < 0 && errno == ECONNRESET))
+    if (got == 0)
         return CHANNEL_CLOSED;
     if (got < 0)
         return CHANNEL_FAILED;

@@ -205,6 +205,7 @@ static void step(const char *word, const char *argument)
     } else if (strcmp(word, "last") == 0) {
         signal(atoi(argument), on_last_signal);
     } else if (strcmp(word, "raise") == 0) {
+        signal(atoi(argument), SIG_DFL); /* a sanitizer's own handler would exit instead */
         kill(getpid(), atoi(argument));
     } else if (strcmp(word, "exit") == 0) {
         _exit(atoi(argument));

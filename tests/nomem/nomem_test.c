@@ -677,12 +677,18 @@ static void check_result(const char *name, size_t n, const struct result *usual,
                  usual->errors);
 }
 
+static bool is_same(const struct result *a, const struct result *b)
+{
+    return a->code == b->code && a->errors == b->errors && a->status == b->status &&
+           a->plan == b->plan && a->report == b->report;
+}
+
 static void check_scenario(const char *name, run_fn run, const struct scenario *it)
 {
     struct result usual = run_with(run, it, 0, false);
     size_t count = heap.calls, failed = 0;
     struct result again = run_with(run, it, 0, false);
-    assert_memory_equal(&usual, &again, sizeof usual); /* same input, same result */
+    assert_true(is_same(&usual, &again)); /* same input, same result */
     assert_int_equal(heap.calls, count);
     assert_true(count > 3);
     for (size_t n = 1; n <= count; n++) {

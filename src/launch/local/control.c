@@ -36,8 +36,17 @@ bool control_open(struct supervisor *supervisor)
     return supervisor->control >= 0;
 }
 
+/* The socket is heard only while there is room: who comes then waits in the kernel's queue. */
+static void hear_more(struct supervisor *supervisor, bool has_room)
+{
+    struct epoll_event event = {.events = has_room ? EPOLLIN : 0,
+                                .data = {.fd = supervisor->control}};
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_MOD, supervisor->control, &event);
+}
+
 static void let_go(struct supervisor *supervisor, struct asker *asker)
 {
+    hear_more(supervisor, true);
     (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, asker->fd, NULL);
     close(asker->fd);
     text_release(&asker->answer);
@@ -178,18 +187,20 @@ static bool hear(struct supervisor *supervisor, struct asker *asker)
 
 static void welcome(struct supervisor *supervisor)
 {
-    for (int fd; (fd = control_accept(supervisor->control)) >= 0;) {
-        struct asker *free_one = NULL;
-        for (int i = 0; i < ASKER_COUNT && !free_one; i++)
-            if (supervisor->askers[i].fd < 0)
-                free_one = &supervisor->askers[i];
-        struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
-        if (!free_one || epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-            close(fd); /* it may come again when others have gone */
+    for (int i = 0; i < ASKER_COUNT; i++) {
+        struct asker *asker = &supervisor->askers[i];
+        if (asker->fd >= 0)
             continue;
-        }
-        *free_one = (struct asker){.fd = fd, .until = clock_ms() + ASKER_MS};
+        int fd = control_accept(supervisor->control);
+        if (fd < 0)
+            return; /* nobody more for now */
+        struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
+        if (epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+            close(fd);
+        else
+            *asker = (struct asker){.fd = fd, .until = clock_ms() + ASKER_MS};
     }
+    hear_more(supervisor, false);
 }
 
 bool control_serve(struct supervisor *supervisor, int fd)

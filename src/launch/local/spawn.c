@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,13 +49,11 @@ static void write_pid(char *out, pid_t pid)
 /* Ignored signals stay ignored over exec; caught ones do not, and nothing else is inherited. */
 static void reset_signals(const sigset_t *mask)
 {
-    for (int number = 1; number < NSIG; number++) {
-        struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
-            action.sa_handler = SIG_DFL;
-            (void)sigaction(number, &action, NULL);
-        }
-    }
+    /* Not by sigaction(): the C library keeps two signals to itself, and a caller may have been
+     * started with them ignored. What may not be set is refused, and is as it should be. */
+    static const char by_default[64]; /* the kernel's struct, all zero */
+    for (int number = 1; number < NSIG; number++)
+        (void)syscall(SYS_rt_sigaction, number, by_default, NULL, (NSIG - 1) / 8);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
