@@ -28,7 +28,7 @@ static void put_row(struct text *out, const struct run_entry *entry, int64_t now
     put_age(&age, now - entry->started);
     const char *text = text_string(&age);
     text_printf(out, "%-8s %-8s %5s %6lld  %s\n", entry->id, run_state_word(entry->state),
-                text ? text : "", (long long)entry->world_size, entry->config);
+                text ? text : "", (long long)entry->world_size, quote(sv_from(entry->config)).text);
     text_release(&age);
 }
 

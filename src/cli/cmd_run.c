@@ -1,4 +1,5 @@
 /* cmd_run.c - roost run: place, launch, watch, collect. */
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,12 @@ static int finish(struct watching *watching)
 {
     int status = roost_run_status(watching->run, NULL);
     run_view_finish(&watching->view, watching->signals);
+    int error = screen_error(watching->view.screen, 0);
+    if (error &&
+        error != EPIPE) { /* a reader that has gone had enough; a full disk lost something */
+        run_view_say(&watching->view, "cannot write to standard output: %s", strerror(error));
+        status = status ? status : EXIT_SYSTEM;
+    }
     run_view_summary(&watching->view, status);
     run_view_finish(&watching->view, watching->signals);
     return status;

@@ -16,7 +16,8 @@ static int stop(const struct invocation *invocation, struct run_list *list,
     if (fd >= 0)
         close(fd);
     output_say(is_asked ? "run %s has ended" : "run %s had ended already", entry->id);
-    return 0;
+    /* Without a name it was meant to end something, and there was nothing. */
+    return is_asked || invocation->operand_count ? 0 : EXIT_USAGE;
 }
 
 static int run(const struct invocation *invocation)

@@ -1,4 +1,5 @@
 /* main.c - finds the command and hands over. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,8 +47,18 @@ static int refuse_command(const char *word)
     return output_usage("there is no command '%s'; see 'roost --help'", quote(sv_from(word)).text);
 }
 
+/* A descriptor that was closed would be given to the next file that is opened, and what is said would
+ * go there. These cannot be written to, so that saying something still fails. */
+static void fill_standard(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+            return; /* nothing can be opened: nothing will be confused with it */
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard();
     if (argc < 2)
         return output_usage("a command is missing; see 'roost --help'");
     if (strcmp(argv[1], "--guardian") == 0) /* how a run starts its own: see roost/launch.h */

@@ -24,6 +24,8 @@ static void say_component(struct run_view *view, int32_t component, int width)
     put_count(&line, "stopped", count->killed);
     put_count(&line, "lost", count->lost);
     put_count(&line, "never started", world_size - count->up);
+    put_count(&line, "not started again",
+              count->up - count->done - count->failed - count->killed - count->lost);
     put_count(&line, count->restarts == 1 ? "restart" : "restarts", count->restarts);
     const char *text = text_string(&line);
     run_view_say(view, "  %-*s  %s", width, view->names[component], text ? text : "");

@@ -102,8 +102,7 @@ static void share_command(const struct commands *commands, struct diag *diag)
             diag_error(diag, ROOST_ERR_USAGE, place_of(commands->options.config, it->name),
                        "the command behind '--' is for one component, but '%s' and '%s' have none",
                        found->name, it->name);
-            diag_hint(diag, "choose one by --component, or give roost.launch.%s a command",
-                      it->name);
+            diag_hint(diag, "run one of them alone, or give roost.launch.%s a command", it->name);
             return;
         }
         found = it;

@@ -305,7 +305,7 @@ TEST(what_cannot_be_run_is_said_with_its_cure)
          "'roost plan' lists the components of the config"},
         {NULL, "./t", ROOST_ERR_USAGE, 6,
          "the command behind '--' is for one component, but 'b' and 'c' have none",
-         "choose one by --component, or give roost.launch.c a command"},
+         "run one of them alone, or give roost.launch.c a command"},
         {"actor", "./t", ROOST_ERR_USAGE, 0,
          "the command behind '--' is for a component without one, but each has its own",
          "leave it out, or override one: roost.launch.NAME.command='[./train]'"},

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -77,6 +78,7 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
         /* The page is what makes the directory ours: of two runs with one id, one makes it. */
         dir->page = private_file_create(dir->fd, "run.json", &err);
         if (dir->page >= 0) {
+            (void)flock(dir->fd, LOCK_EX | LOCK_NB); /* see run_dir_is_held */
             memcpy(dir->path, path, (size_t)len + 1);
             if (base)
                 link_run(dir, env);
@@ -107,6 +109,14 @@ bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct 
     close(dir->page);
     dir->page = -1;
     return true;
+}
+
+bool run_dir_is_held(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return true;
+    (void)flock(fd, LOCK_UN);
+    return false;
 }
 
 bool run_boot_id(char out[RUN_BOOT_MAX])

@@ -24,6 +24,11 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
 /* Writes run.json, once. False after saying why. */
 bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
 
+/* Whether a process of the run is there, by a descriptor of its directory that was opened anew: driver,
+ * guardian and supervisor keep the directory locked together, and the kernel unlocks it with the last
+ * of them. Also true where locks cannot be had: then nobody knows. */
+bool run_dir_is_held(int fd);
+
 /* This start of the machine, by the kernel's name for it; false when it has none. */
 bool run_boot_id(char out[RUN_BOOT_MAX]);
 

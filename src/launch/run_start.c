@@ -69,8 +69,10 @@ static bool start_guardian(struct birth *birth)
                program, strerror(spawned.error));
     if (spawned.failed == SPAWN_EXEC)
         diag_hint(birth->diag, "install the roost program, or let `program` name it");
-    else
+    else if (spawned.failed == SPAWN_CLONE)
         diag_hint(birth->diag, "raise the limit of processes: ulimit -u, or pids.max");
+    else
+        diag_hint(birth->diag, "raise the limit of open files: ulimit -n");
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ const char *run_state_word(enum run_state state)
     static const char *const words[] = {[RUN_ALIVE] = "running",
                                         [RUN_DONE] = "done",
                                         [RUN_FAILED] = "failed",
+                                        [RUN_STOPPED] = "stopped",
                                         [RUN_CRASHED] = "crashed"};
     return words[state];
 }
@@ -109,6 +111,8 @@ static enum run_state read_end(int dir, bool *out_is_known)
         return RUN_CRASHED;
     if (strstr(end, "\"crashed\":true"))
         return RUN_CRASHED;
+    if (strstr(end, "\"signal\":"))
+        return RUN_STOPPED;
     return strstr(end, "\"failed\":true") ? RUN_FAILED : RUN_DONE;
 }
 
@@ -127,18 +131,16 @@ static void tidy(const struct run_list *list, int dir, const struct run_entry *e
     static const char line[] = "{\"end\":true,\"failed\":true,\"crashed\":true}\n";
     if (fd < 0)
         return;
-    if (is_this_boot(entry)) {
-        struct cgroup cgroup;
-        if (entry->cgroup[0] && cgroup_open(&cgroup, entry->cgroup)) {
-            cgroup_kill(&cgroup);
-            (void)cgroup_remove(&cgroup, SWEEP_MS);
-        }
-        snprintf(token, sizeof token, "ROOST_RUN_ID=%s", entry->id);
-        (void)sweep_token(token, SWEEP_MS);
-        snprintf(name, sizeof name, "%s.sock", entry->id);
-        if (list->runtime_dir >= 0)
-            (void)unlinkat(list->runtime_dir, name, 0);
+    struct cgroup cgroup;
+    if (entry->cgroup[0] && cgroup_open(&cgroup, entry->cgroup)) {
+        cgroup_kill(&cgroup);
+        (void)cgroup_remove(&cgroup, SWEEP_MS);
     }
+    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", entry->id);
+    (void)sweep_token(token, SWEEP_MS);
+    snprintf(name, sizeof name, "%s.sock", entry->id);
+    if (list->runtime_dir >= 0)
+        (void)unlinkat(list->runtime_dir, name, 0);
     if (write(fd, line, sizeof line - 1) < 0)
         errno = 0; /* a full disk: it will be found crashed again next time */
     close(fd);
@@ -154,7 +156,12 @@ static void find_state(struct run_list *list, int dir, struct run_entry *entry)
     }
     bool is_known;
     entry->state = read_end(dir, &is_known);
-    if (!is_known)
+    if (is_known)
+        return;
+    /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
+    if (run_dir_is_held(dir))
+        entry->state = RUN_ALIVE;
+    else if (is_this_boot(entry))
         tidy(list, dir, entry);
 }
 
@@ -252,9 +259,20 @@ void runs_release(struct run_list *list)
     arena_release(&list->arena);
 }
 
+/* The newest one that is alive, NULL without any. */
+static const struct run_entry *find_living(const struct run_list *list)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        if (list->entries[i].state == RUN_ALIVE)
+            return &list->entries[i];
+    return NULL;
+}
+
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag)
 {
+    if (!prefix && find_living(list))
+        return find_living(list);
     const struct run_entry *found = NULL;
     int32_t count = 0;
     for (int32_t i = 0; i < list->count && !(found && !prefix); i++)
@@ -291,6 +309,9 @@ int runs_connect(const struct run_list *list, const struct run_entry *entry)
 
 bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out)
 {
+    int32_t pid = control_peer(fd);
+    if (pid > 1)
+        (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
     enum { ANSWER_MS = 30000 };
     char line[64];
     int len = snprintf(line, sizeof line, "{\"ask\":\"%s\"}\n", question);

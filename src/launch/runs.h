@@ -1,7 +1,7 @@
 /* runs.h - the runs of this user: which there are, how each is doing, and the way to ask it.
  *
- * A run is alive when its control socket answers: no pid, no file, no clock is trusted for that. One
- * that does not answer and left no record of its end has crashed, supervisor and guardian together;
+ * A run is alive when its control socket answers, or its directory is locked: no pid, no clock is trusted
+ * for that. One that is neither and left no record of its end has crashed, with all its keepers;
  * whatever it may have left is ended and tidied when it is met. */
 #ifndef LAUNCH_RUNS_H
 #define LAUNCH_RUNS_H
@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-enum run_state { RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_CRASHED };
+enum run_state { RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_STOPPED, RUN_CRASHED };
 
 struct run_entry {
     const char *id;
@@ -34,12 +34,12 @@ struct run_list {
 bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
 void runs_release(struct run_list *list);
 
-/* The run whose id starts with `prefix`, the newest one for NULL. NULL after saying that there is
+/* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after saying that there is
  * none, or several. */
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag);
 
-/* "running", "done", "failed", "crashed" */
+/* "running", "done", "failed", "stopped", "crashed" */
 const char *run_state_word(enum run_state state);
 
 /* Connects to a living run; -1 when it has ended meanwhile. */

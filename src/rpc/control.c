@@ -83,3 +83,10 @@ int control_connect(int dir, const char *name)
     }
     return fd;
 }
+
+int control_peer(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : -1;
+}

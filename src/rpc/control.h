@@ -19,4 +19,7 @@ int control_accept(int listener);
  * listens there (any more), EPERM that it is not this user who does. */
 int control_connect(int dir, const char *name);
 
+/* The process that listens at the other end, as the kernel knows it; -1 = not known. */
+int control_peer(int fd);
+
 #endif

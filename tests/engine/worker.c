@@ -198,6 +198,7 @@ static void step(const char *word, const char *argument)
         dprintf(word[0] == 'o' ? 1 : 2, "%s\n", argument);
     } else if (strcmp(word, "touch") == 0) {
         close(open_or_die(argument, O_WRONLY | O_CREAT));
+        utimensat(AT_FDCWD, argument, NULL, 0); /* as touch(1) does */
     } else if (strcmp(word, "ignore") == 0) {
         signal(atoi(argument), SIG_IGN);
     } else if (strcmp(word, "trap") == 0) {

@@ -90,7 +90,8 @@ void outbox_record(struct supervisor *supervisor, const struct roost_event *even
 {
     struct text line = TEXT_INIT;
     if (event->kind == ROOST_EVENT_FINISHED)
-        record_put_end(&line, supervisor->has_failed, event->ended_at);
+        record_put_end(&line, supervisor->has_failed, event->component < 0 ? event->signal : 0,
+                       event->ended_at);
     else
         record_put_life(&line, supervisor->spec.components[event->component].name, event);
     const char *bytes = text_string(&line);

@@ -38,17 +38,41 @@ static bool has_port(int32_t port)
     return answer == PORT_OPEN;
 }
 
-static bool has_file(const struct spec_process *process)
+static bool find_file(const struct spec_process *process, struct stat *out)
 {
-    struct stat info;
     if (*process->ready_what == '/' || !*process->cwd)
-        return stat(process->ready_what, &info) == 0;
+        return stat(process->ready_what, out) == 0;
     int dir = open(process->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return false;
-    bool is_there = fstatat(dir, process->ready_what, &info, 0) == 0;
+    bool is_there = fstatat(dir, process->ready_what, out, 0) == 0;
     close(dir);
     return is_there;
+}
+
+static int64_t changed_at(const struct stat *info)
+{
+    return (int64_t)info->st_ctim.tv_sec * 1000000000 + info->st_ctim.tv_nsec;
+}
+
+void ready_mark(struct supervisor *supervisor, struct worker *worker)
+{
+    struct stat info;
+    if (worker_component(supervisor, worker)->ready != READY_FILE)
+        return;
+    worker->had_file = find_file(worker_process(supervisor, worker), &info);
+    worker->file_inode = worker->had_file ? (uint64_t)info.st_ino : 0;
+    worker->file_changed = worker->had_file ? changed_at(&info) : 0;
+}
+
+/* Made, or made anew, since the life began. No clock is asked: that of a file server may differ. */
+static bool has_file(const struct supervisor *supervisor, const struct worker *worker)
+{
+    struct stat info;
+    if (!find_file(worker_process(supervisor, worker), &info))
+        return false;
+    return !worker->had_file || worker->file_inode != (uint64_t)info.st_ino ||
+           worker->file_changed != changed_at(&info);
 }
 
 /* Searches what was appended to one stream since the last look. The end of what was seen is looked
@@ -80,7 +104,7 @@ static bool looks_ready(struct supervisor *supervisor, struct worker *worker)
     const struct spec_process *process = worker_process(supervisor, worker);
     switch (worker_component(supervisor, worker)->ready) {
     case READY_PORT: return has_port(process->ready_port);
-    case READY_FILE: return has_file(process);
+    case READY_FILE: return has_file(supervisor, worker);
     case READY_LINE: return has_line(supervisor, worker, 0) || has_line(supervisor, worker, 1);
     case READY_AT_ONCE: break;
     }

@@ -34,9 +34,11 @@ void record_put_life(struct text *out, const char *component, const struct roost
     text_puts(out, "}\n");
 }
 
-void record_put_end(struct text *out, bool has_failed, int64_t ended_at)
+void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at)
 {
     text_printf(out, "{\"end\":true,\"failed\":%s", has_failed ? "true" : "false");
+    if (ended_by > 0)
+        text_printf(out, ",\"signal\":%d", ended_by);
     put_time(out, "ended", ended_at);
     text_puts(out, "}\n");
 }

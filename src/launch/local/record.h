@@ -10,7 +10,7 @@
 void record_put_life(struct text *out, const char *component, const struct roost_event *event);
 
 /* The last line of a run that came to its end. */
-void record_put_end(struct text *out, bool has_failed, int64_t ended_at);
+void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at);
 
 /* Finds the record of the life that `event` names among `records` and fills in how it ended; false
  * when there is none. */

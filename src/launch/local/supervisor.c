@@ -190,7 +190,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
                        "guarded by the control group %s", cgroup->path);
         else
             outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,
-                       "guarded by a sweep of descendants: no control group can be made here");
+                       "guarded by a sweep of descendants, without a control group");
         serve(&supervisor);
         status = finish(&supervisor);
     }

@@ -33,6 +33,9 @@ struct worker {
     int32_t quick_ends; /* lives in a row that ended soon after they began */
     bool was_told;      /* roost has sent it a signal that ends */
     bool is_ready;
+    bool had_file; /* its ready file was there before this life, as follows */
+    uint64_t file_inode;
+    int64_t file_changed; /* nanoseconds */
     int64_t line_seen[2]; /* bytes of its streams searched for the ready line */
     int32_t next;         /* in its bucket of pids */
 };
@@ -151,6 +154,9 @@ int64_t lives_tick(struct supervisor *supervisor);
 
 /* Looks whether components have become ready; the same answer. */
 int64_t ready_tick(struct supervisor *supervisor);
+
+/* A life is about to begin: what is there already does not make it ready. */
+void ready_mark(struct supervisor *supervisor, struct worker *worker);
 
 /* A life has begun, or has ended for good. */
 void ready_reset(struct supervisor *supervisor, struct worker *worker);

@@ -304,6 +304,7 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
         };
         worker->started_at = clock_read(CLOCK_REALTIME);
         worker->started = clock_read(CLOCK_MONOTONIC);
+        ready_mark(supervisor, worker);
         struct spawned spawned = spawn_process(&spawn);
         is_started = spawned.failed == SPAWN_OK;
         if (is_started)
