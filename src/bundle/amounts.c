@@ -42,11 +42,18 @@ static bool check_shares(struct job *job)
                critic ? amount_text(critic).text : "", part ? " and a part of " : "",
                part ? amount_text(part).text : "", amount_text(sum).text);
     int64_t each = (AMOUNT_ONE - part) / (critic ? 2 : 1);
-    diag_hint(job->diag, "set num_gpus_per_actor to at most %s", amount_text(each).text);
+    int64_t left = AMOUNT_ONE - it->actor_share - critic;
+    if (each > 0)
+        diag_hint(job->diag, "set num_gpus_per_actor to at most %s", amount_text(each).text);
+    else if (left > 0)
+        diag_hint(job->diag, "set num_gpus_per_part to at most %s", amount_text(left).text);
+    else
+        diag_hint(job->diag, "lower num_gpus_per_part and num_gpus_per_actor to 1 together");
     return false;
 }
 
-/* Every bundle brings a CPU of its own node; the rest may be anywhere. */
+/* Every bundle brings a CPU of its own node; the rest may be anywhere. What is not known of one node
+ * is no excuse for another; *out_there is -1 when the sum is not known. */
 static bool check_nodes(struct job *job, int64_t *out_there)
 {
     bool is_good = true;
@@ -54,12 +61,8 @@ static bool check_nodes(struct job *job, int64_t *out_there)
     for (int32_t n = 0; n < job->cluster->node_count; n++) {
         int32_t cpus = job->cluster->nodes[n].num_cpus;
         int32_t slots = n < job->layout->machine_count ? job->machines[n].slot_count : 0;
-        if (cpus < 0 || *out_there < 0) {
-            *out_there = -1;
-            continue;
-        }
-        *out_there += cpus;
-        if (is_good && cpus < slots) {
+        *out_there = cpus < 0 || *out_there < 0 ? -1 : *out_there + cpus;
+        if (is_good && cpus >= 0 && cpus < slots) {
             diag_error(job->diag, ROOST_ERR_FIT, job->settings->at,
                        "node %d has %d CPU%s for the %d bundles on it, which take one each", (int)n,
                        (int)cpus, cpus == 1 ? "" : "s", (int)slots);

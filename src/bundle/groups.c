@@ -7,6 +7,7 @@ struct wanted {
     const char *model;
     enum roost_worker_type type;
     int32_t num_gpus, per_engine;
+    int32_t beside; /* GPUs of the servers that rollout_num_gpus counts too; 0 = none */
     bool updates_weights;
     struct place gpus_at, engine_at; /* where the two numbers were written, or nearly */
 };
@@ -25,10 +26,18 @@ static void say_engine_size(struct job *job, const struct wanted *it, int32_t pe
 static void say_left_over(struct job *job, const struct wanted *it)
 {
     int32_t left = it->num_gpus % it->per_engine, below = it->num_gpus - left;
-    diag_error(job->diag, ROOST_ERR_RANK, it->gpus_at,
-               "%d GPUs are not a multiple of the %d that one engine takes: %d would be left over",
-               (int)it->num_gpus, (int)it->per_engine, (int)left);
-    if (below)
+    diag_error(
+        job->diag, ROOST_ERR_RANK, it->gpus_at,
+        "%d GPUs %sare not a multiple of the %d that one engine takes: %d would be left over",
+        (int)it->num_gpus, it->beside ? "that prefill leaves to decode " : "", (int)it->per_engine,
+        (int)left);
+    if (it->beside && below)
+        diag_hint(job->diag, "set rollout_num_gpus to %d or %d", (int)(it->beside + below),
+                  (int)(it->beside + below + it->per_engine));
+    else if (it->beside)
+        diag_hint(job->diag, "set rollout_num_gpus to %d, or use smaller engines",
+                  (int)(it->beside + it->per_engine));
+    else if (below)
         diag_hint(job->diag, "give them %d or %d GPUs", (int)below, (int)(below + it->per_engine));
     else
         diag_hint(job->diag, "give them %d GPUs, or use smaller engines", (int)it->per_engine);
@@ -148,8 +157,13 @@ static bool check_sum(struct job *job, int64_t sum)
     diag_error(job->diag, ROOST_ERR_RANK, job->settings->models_at,
                "the server groups take %lld GPUs, but rollout_num_gpus is %d", (long long)sum,
                (int)job->settled.rollout_gpus);
-    diag_hint(job->diag, "set rollout_num_gpus to %lld, or add a group of worker_type placeholder",
-              (long long)sum);
+    if (sum < job->settled.rollout_gpus)
+        diag_hint(job->diag,
+                  "set rollout_num_gpus to %lld, or add a group of worker_type placeholder",
+                  (long long)sum);
+    else
+        diag_hint(job->diag, "set rollout_num_gpus to %lld, or give the groups %lld fewer",
+                  (long long)sum, (long long)sum - job->settled.rollout_gpus);
     return false;
 }
 
@@ -200,6 +214,7 @@ static bool list_default(struct job *job)
         wanted.num_gpus = (int32_t)prefill;
         add_group(job, &wanted, &gpu_offset);
         wanted.type = ROOST_WORKER_DECODE;
+        wanted.beside = (int32_t)prefill;
         left -= (int32_t)prefill;
     }
     wanted.num_gpus = left;

@@ -127,6 +127,11 @@ static bool read_either(struct reader *reader, const struct node *node, const ch
     return false;
 }
 
+bool bundle_is_off(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && (node->text.len == 0 || sv_is_nocase(node->text, "false"));
+}
+
 static void read_tables(struct reader *reader, const struct node *groups,
                         struct bundle_settings *out)
 {
@@ -146,8 +151,9 @@ static void read_tables(struct reader *reader, const struct node *groups,
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         char what[64];
         node = read_key(reader, groups, words[i].key);
-        if (node && !read_word(reader, node, naming(what, sizeof what, words[i].key),
-                               FIELD(struct word, out, words[i].at)))
+        if (node && !bundle_is_off(node) &&
+            !read_word(reader, node, naming(what, sizeof what, words[i].key),
+                       FIELD(struct word, out, words[i].at)))
             out->is_broken = true;
     }
 }
@@ -189,6 +195,8 @@ static void read_lists(struct reader *reader, const struct node *groups,
     const struct node *list = read_key(reader, groups, "sglang");
     const struct node *path = read_key(reader, groups, "sglang_config");
     const struct node *external = read_key(reader, groups, "rollout_external_engine_addrs");
+    if (path && bundle_is_off(path))
+        path = NULL;
     if (list && path) {
         out->is_broken = true;
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(path),

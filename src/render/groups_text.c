@@ -37,6 +37,15 @@ static void put_range(char *out, int32_t first, int32_t last)
         snprintf(out, CELL, first == last ? "%d" : "%d-%d", (int)first, (int)last);
 }
 
+/* Parts of an engine may share a node that has more GPUs than num_gpus_per_node says. */
+static bool has_node_for_each(const struct roost_engines *it, const struct groups_row *row)
+{
+    for (int32_t p = row->first_part + 1; p <= row->last_part; p++)
+        if (it->node_rank[p] > 0 && it->machine[p] == it->machine[p - 1])
+            return false;
+    return true;
+}
+
 static void fill_gpus(struct cells *cells, const struct roost_layout *layout,
                       const struct groups_row *row)
 {
@@ -48,7 +57,8 @@ static void fill_gpus(struct cells *cells, const struct roost_layout *layout,
     } else if (row->last_part < 0) {
         snprintf(out, CELL, "-");
     } else if (each > per_node) {
-        snprintf(out, CELL, "%d over %d nodes", (int)each, (int)(each / per_node));
+        snprintf(out, CELL, has_node_for_each(it, row) ? "%d over %d nodes" : "%d in %d parts",
+                 (int)each, (int)(each / per_node));
     } else {
         int32_t last = row->last_part;
         int32_t end = it->local_gpu[last] + each - 1, first = it->local_gpu[row->first_part];
@@ -143,6 +153,22 @@ struct role {
     const struct roost_share *share;
 };
 
+/* Placeholders keep the ranks they would have had, so those of engines may have gaps. */
+static void put_ranks(char *out, const struct roost_engines *it)
+{
+    size_t len = 0;
+    for (int32_t p = 0, end; p < it->part_count && len < CELL; p = end) {
+        char range[CELL];
+        for (end = p + 1; end < it->part_count && it->rank[end] == it->rank[end - 1] + 1;)
+            end++;
+        put_range(range, it->rank[p], it->rank[end - 1]);
+        len += (size_t)snprintf(out + len, CELL - len, p ? ", %s" : "%s", range);
+    }
+    if (len >= CELL)
+        snprintf(out, CELL, "%d in %d-%d", (int)it->part_count, (int)it->rank[0],
+                 (int)it->rank[it->part_count - 1]);
+}
+
 static void add_role(struct role *role, const char *name, int32_t first, int32_t count,
                      const struct roost_share *share)
 {
@@ -169,6 +195,8 @@ static void put_roles(struct table *table)
     if (layout->row != ROOST_LAYOUT_TRAIN_ONLY)
         add_role(&roles[count++], "rollout", layout->rollout.first, layout->rollout.count,
                  &layout->rollout);
+    if (layout->row != ROOST_LAYOUT_TRAIN_ONLY && layout->engines.part_count > 0)
+        put_ranks(roles[count - 1].ranks, &layout->engines);
     for (int i = 0; i < count; i++) {
         slots = larger(slots, roles[i].slots);
         ranks = larger(ranks, roles[i].ranks);
@@ -188,10 +216,11 @@ static void put_ports(struct text *out, const struct roost_layout *layout)
 {
     const struct roost_engines *it = &layout->engines;
     int32_t most = 0, dist = it->part_count ? it->dist_ports[0] : 0;
-    bool has_boot = false, spans_nodes = false;
+    bool has_boot = false, has_parts = false, shares_nodes = false;
     for (int32_t p = 0; p < it->part_count; p++) {
         has_boot |= it->boot_ports[p] > 0;
-        spans_nodes |= it->node_rank[p] > 0;
+        has_parts |= it->node_rank[p] > 0;
+        shares_nodes |= it->node_rank[p] > 0 && it->machine[p] == it->machine[p - 1];
     }
     for (int32_t n = 0; n < layout->machine_count; n++)
         most = layout->machines[n].port_count > most ? layout->machines[n].port_count : most;
@@ -199,8 +228,9 @@ static void put_ports(struct text *out, const struct roost_layout *layout)
         return;
     text_printf(out, "ports of a rank: server, nccl, dist_init %d%s\n", (int)dist,
                 has_boot ? "; of prefill also bootstrap" : "");
-    if (spans_nodes)
-        text_puts(out, "engines over several nodes have dist_init on their first rank only\n");
+    if (has_parts)
+        text_printf(out, "engines %s have dist_init on their first rank only\n",
+                    shares_nodes ? "in several parts" : "over several nodes");
     text_printf(out, "ports of a node: %d at most, from %d on\n", (int)most,
                 (int)layout->port_base);
 }

@@ -336,3 +336,8 @@ def test_the_same_settings_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_large_layout_is_laid_out() -> None:
     layout = layout_of(actor_num_nodes=0, rollout_num_gpus=20000, rollout_num_gpus_per_engine=4)
     assert len(layout.engines) == 5000 and layout.engines[-1].parts[0].slot == 19996
+
+
+@pytest.mark.parametrize("off", [False, "", None])
+def test_texts_that_are_off_are_left_out(off: object) -> None:
+    assert layout_of(rollout_num_gpus=8, load_debug_rollout_data=off, sglang_config=off, hf_checkpoint=off).layout == "disaggregated"
