@@ -64,6 +64,7 @@ struct roost_node_part {
     int32_t num_accelerators;
     const char *const *hardware_types; /* one for every robot and the like on it */
     size_t hardware_count;
+    int32_t num_cpus; /* 0 = not known */
 };
 
 /* A node group of such a cluster. */

@@ -23,15 +23,16 @@ static void parts_release(struct parts *parts)
     PyMem_Free(parts->node_ranks);
 }
 
-/* (index of the accelerator type, how many, hardware types) */
+/* (index of the accelerator type, how many, hardware types, CPUs or 0) */
 static bool read_node(struct binding *binding, PyObject *item, struct roost_node_part *out,
                       struct texts *hardware)
 {
-    PyObject *type, *count, *types;
+    PyObject *type, *count, *types, *cpus;
     int32_t accelerator;
-    if (!PyArg_ParseTuple(item, "OOO:node", &type, &count, &types) ||
+    if (!PyArg_ParseTuple(item, "OOOO:node", &type, &count, &types, &cpus) ||
         !binding_int32(type, "accelerator_type", binding->error, &accelerator) ||
         !binding_int32(count, "num_accelerators", binding->error, &out->num_accelerators) ||
+        !binding_int32(cpus, "num_cpus", binding->error, &out->num_cpus) ||
         !texts_open(binding, hardware, types, "hardware_resources"))
         return false;
     if (accelerator < 0 || accelerator > ROOST_ACCELERATOR_KUNLUN) {

@@ -161,9 +161,11 @@ static bool take_node(PyObject *node, struct roost_bundle *out)
 /* Ray tells GPU ids as ints or as text. */
 static bool take_gpu(PyObject *gpu, PyObject *keeper, struct roost_bundle *out)
 {
-    if (!PyLong_Check(gpu) || PyBool_Check(gpu))
-        return gpu != Py_None && take_text(gpu, &out->gpu_id);
-    PyObject *text = PyObject_Str(gpu);
+    if (PyUnicode_Check(gpu))
+        return take_text(gpu, &out->gpu_id);
+    PyObject *number = PyBool_Check(gpu) ? NULL : PyNumber_Index(gpu); /* numpy's too */
+    PyObject *text = number ? PyObject_Str(number) : NULL;
+    Py_XDECREF(number);
     bool is_good = text && PyList_Append(keeper, text) == 0 && take_text(text, &out->gpu_id);
     Py_XDECREF(text);
     return is_good;

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from roost import _roost
-from roost._arguments import as_count, as_rank, as_text, fault
+from roost._arguments import as_count, as_rank, as_text, fault, is_int
 
-NodePart = tuple[int, int, tuple[str, ...]]
+NodePart = tuple[int, int, tuple[str, ...], int]
 
 
 class DescribesCluster(Protocol):
@@ -65,7 +65,7 @@ def describe(cluster: DescribesCluster, labels: Iterable[str]) -> _roost.Cluster
         raise fault(_roost.Error, f"the cluster describes no nodes: {cluster!r}", hint="give its node groups some")
     # Ranks that nobody named are there, but empty; ranks that cannot be are refused by the planner.
     count = min(max(nodes) + 1, 1 << 20)
-    return _roost.Cluster.from_parts(tuple(nodes.get(rank, (0, 0, ())) for rank in range(count)), tuple(groups))
+    return _roost.Cluster.from_parts(tuple(nodes.get(rank, (0, 0, (), 0)) for rank in range(count)), tuple(groups))
 
 
 def describe_group(group: Any, what: str) -> tuple[tuple[int, ...], str | None]:
@@ -77,13 +77,15 @@ def describe_group(group: Any, what: str) -> tuple[tuple[int, ...], str | None]:
 
 
 def describe_node(node: Any, what: str) -> NodePart:
-    """Accelerator type by its number, how many, and a hardware type for everything else it has."""
+    """Accelerator type by its number, how many, a hardware type for everything else it has, and CPUs where it knows them."""
     word = ask(node, "accelerator_type", what)
     word = getattr(word, "value", word)
     if word not in _roost.accelerator_types:
         raise TypeError(f"accelerator_type of {what} must be one of {', '.join(map(str, _roost.accelerator_types))}, not {word!r}")
     count = as_count(f"num_accelerators of {what}", ask(node, "num_accelerators", what))
-    return _roost.accelerator_types.index(word), count, describe_units(node, what)
+    cpus = getattr(node, "num_cpus", None)
+    cpus = as_count(f"num_cpus of {what}", cpus) if is_int(cpus) else 0
+    return _roost.accelerator_types.index(word), count, describe_units(node, what), cpus
 
 
 def describe_units(node: Any, what: str) -> tuple[str, ...]:

@@ -137,9 +137,9 @@ class NodeGroupInfo:
 
     def _numbered(self, finds_type: bool = False) -> _roost.Cluster:
         """As the planner numbers it: a cluster of the group's nodes, by their places in the group."""
-        parts = tuple((0, node.num_accelerators, describe_units(node, f"node {node.node_rank}")) for node in self.nodes)
+        parts = tuple((0, node.num_accelerators, describe_units(node, f"node {node.node_rank}"), 0) for node in self.nodes)
         group = (self.label, self.hardware_type, tuple(range(len(parts))), finds_type)
-        return _roost.Cluster.from_parts(parts or ((0, 0, ()),), (group,))
+        return _roost.Cluster.from_parts(parts or ((0, 0, (), 0),), (group,))
 
     @property
     def hardware_resource_count(self) -> int:

@@ -62,7 +62,7 @@ class Cluster:
     @classmethod
     def from_parts(
         cls,
-        nodes: tuple[tuple[int, int, tuple[str, ...]], ...],
+        nodes: tuple[tuple[int, int, tuple[str, ...], int], ...],
         groups: tuple[tuple[str, str | None, tuple[int, ...], bool], ...],
         /,
     ) -> Cluster: ...

@@ -1,7 +1,8 @@
 """slime's placement groups: how many GPUs, whose they are, in what order. Planned, not reserved.
 
-``args`` is any object with slime's argument names as attributes, such as an ``argparse.Namespace``;
-what it does not have takes slime's default. Everything is decided by the C planner.
+``args`` is any object with slime's argument names as attributes, such as an ``argparse.Namespace``,
+or a mapping with them as keys; what it does not have takes slime's default. Texts mean what they
+say: ``${...}`` in them is no interpolation. Everything is decided by the C planner.
 
 >>> from types import SimpleNamespace
 >>> args = SimpleNamespace(actor_num_nodes=2, rollout_num_gpus=32, rollout_num_gpus_per_engine=16)
@@ -17,11 +18,13 @@ import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 from roost import _roost
 from roost._cluster import planning_value
-from roost._config import lines
+from roost._arguments import as_count, as_int, as_path, is_bool
+from roost._config import is_mapping, lines, resolving
 from roost._described import DescribesCluster
 from roost._words import warn
 
@@ -195,7 +198,9 @@ def get_engine_layout(
     ``roost.Cluster``); or have as many slots as ``slots_of_node`` says, which is what a probe found;
     or else ``num_gpus_per_node`` GPUs each.
     """
-    slots = None if slots_of_node is None else tuple(slots_of_node)
+    if cluster is not None and slots_of_node is not None:
+        raise TypeError("cluster and slots_of_node both say what nodes there are: pass one of them")
+    slots = None if slots_of_node is None else as_counts("slots_of_node", slots_of_node)
     document = lay_out(args, cluster, slots, False)
     shares = {name: share and Share(**share) for name, share in document["shares"].items()}
     engines = [Engine(**{**engine, "parts": [EnginePart(**part) for part in engine["parts"]]}) for engine in document["engines"]]
@@ -212,9 +217,11 @@ def order_bundles(
     resolve: bool | Callable[[str], str | None] = False,
 ) -> BundleOrder:
     """What :func:`sort_bundles` sorts, with the nodes and the answers of the resolver."""
-    lists = {node: text if isinstance(text, str) else ",".join(text) for node, text in (visible or {}).items()}
-    rows = [(index, node, gpu_id, lists.get(node) if lists else None) for index, node, gpu_id in bundles]
-    return BundleOrder(*_roost.order_bundles(rows, resolve))
+    if not is_bool(resolve) and not callable(resolve):
+        raise TypeError(f"resolve must be a bool or a function from a name to an address, not {resolve!r}")
+    lists = visible_lists(visible)
+    rows = [(*row, visible_to(row, lists)) for row in as_rows(bundles)]
+    return BundleOrder(*_roost.order_bundles(rows, resolve if callable(resolve) else bool(resolve)))
 
 
 def sort_bundles(
@@ -240,24 +247,78 @@ def sort_bundles(
     return order_bundles(bundles, visible=visible, resolve=resolve).indices
 
 
+def as_counts(name: str, values: Any) -> tuple[int, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence of ints, not {values!r}")
+    return tuple(as_count(f"{name}[{index}]", value) for index, value in enumerate(values))
+
+
+def as_rows(bundles: Any) -> Iterator[Any]:
+    """Bundles as tuples; each may come as any sequence of three."""
+    if isinstance(bundles, str | bytes) or not isinstance(bundles, Iterable):
+        raise TypeError(f"bundles must be a sequence of (index, node, gpu_id), not {bundles!r}")
+    for place, bundle in enumerate(bundles):
+        row = bundle if isinstance(bundle, tuple) or not isinstance(bundle, Iterable) or isinstance(bundle, str | bytes) else tuple(bundle)
+        if not isinstance(row, tuple) or len(row) != 3:
+            raise TypeError(f"bundles[{place}] must be (index, node, gpu_id), not {bundle!r}")
+        if type(row[0]) is not int:
+            row = (as_int(f"the index of bundles[{place}]", row[0]), *row[1:])
+        yield row
+
+
+def visible_lists(visible: Any) -> dict[Hashable, str]:
+    """The devices of nodes, each as one text."""
+    if visible is None:
+        return {}
+    if not is_mapping(visible):
+        raise TypeError(f"visible must be a mapping from nodes to their devices, not {visible!r}")
+    lists = {}
+    for node in visible.keys():
+        devices = visible[node]
+        is_list = isinstance(devices, Sequence) and all(isinstance(device, str) for device in devices)
+        if not is_list or isinstance(devices, bytes):
+            raise TypeError(f"visible[{node!r}] must be a str or a sequence of str, not {devices!r}")
+        lists[node] = devices if isinstance(devices, str) else ",".join(devices)
+    return lists
+
+
+def visible_to(row: tuple[Any, Any, Any], lists: dict[Hashable, str]) -> str | None:
+    """What the bundle's node sees; a node that is no key is refused by the planner, with its bundle."""
+    try:
+        return lists.get(row[1]) if lists else None
+    except TypeError:
+        return None
+
+
+def argument(args: Any, name: str) -> Any:
+    if is_mapping(args):
+        return args[name] if name in args else None
+    return getattr(args, name, None)
+
+
 def argument_lines(args: Any) -> Iterator[tuple[str, str]]:
     """The arguments as a config text, a line a value, each with the argument's name."""
     yield "{roost: {groups: {", ""
     for name in ARGUMENTS:
-        value = getattr(args, name, None)
-        if value is not None:
-            yield from lines(value, name, f"{name}: ")
-            yield ",", name
+        value = argument(args, name)
+        if value is None:
+            continue
+        for line, path in lines(value, name, f"{name}: "):
+            yield line.replace("${", "\\U0000005C${"), path  # a backslash, which keeps it from being followed
+        yield ",", name
     yield "}}}", ""
 
 
 def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool) -> dict[str, Any]:
-    written = list(argument_lines(args))
+    if args is None or isinstance(args, str | bytes | Number | Sequence):
+        raise TypeError(f"args must be an object with slime's arguments as attributes, or a mapping, not {args!r}")
+    with resolving():
+        written = list(argument_lines(args))
     text = "\n".join(line for line, _ in written)
     config = _roost.Config(b"args", text, tuple(path for _, path in written), groups=True)
     value: _roost.Cluster | None = None
     if isinstance(cluster, str | os.PathLike):
-        value = _roost.Cluster(os.fsencode(cluster))
+        value = _roost.Cluster(as_path("cluster", cluster, "a spec, a path or 'local'"))
         warn(value.warnings, 3)
     elif cluster is not None:
         value = planning_value(cluster)

@@ -45,7 +45,7 @@ bool topology_from_parts(struct roost_cluster *cluster, const struct roost_clust
             return false;
         }
         cluster->nodes[n] = (struct cluster_node){
-            .num_cpus = -1,
+            .num_cpus = part->num_cpus > 0 ? part->num_cpus : -1,
             .explicit_rank = n,
             .accelerator_count = part->num_accelerators,
             .accelerator = part->accelerator,

@@ -5,8 +5,8 @@
 
 static const char *const arms[] = {"Franka", "Franka"};
 static const struct roost_node_part nodes[] = {
-    {ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0},
-    {ROOST_ACCELERATOR_AMD, 2, arms, 2},
+    {ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0, 0},
+    {ROOST_ACCELERATOR_AMD, 2, arms, 2, 96},
 };
 
 static struct roost_cluster *build(struct roost_group_part group, struct roost_error *err)
@@ -72,7 +72,7 @@ TEST(parts_that_cannot_be_numbered_are_refused)
     struct roost_cluster_parts none = {0};
     assert_null(roost_cluster_new_parts(&none, &err));
     assert_non_null(strstr(err.message, "a cluster has 1 to"));
-    const struct roost_node_part large = {ROOST_ACCELERATOR_NVIDIA, 1 << 20, NULL, 0};
+    const struct roost_node_part large = {ROOST_ACCELERATOR_NVIDIA, 1 << 20, NULL, 0, 0};
     assert_null(roost_cluster_new_parts(&(struct roost_cluster_parts){&large, 1, NULL, 0}, &err));
     assert_non_null(strstr(err.message, "node 0 has 1048576 accelerators"));
 }

@@ -519,8 +519,8 @@ static struct result run_order(const struct scenario *unused)
 static struct result run_parts(const struct scenario *unused)
 {
     static const char *const arms[] = {"Franka", "Franka"};
-    static const struct roost_node_part nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0},
-                                                   {ROOST_ACCELERATOR_AMD, 2, arms, 2}};
+    static const struct roost_node_part nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0, 0},
+                                                   {ROOST_ACCELERATOR_AMD, 2, arms, 2, 0}};
     static const int32_t both[] = {0, 1};
     static const struct roost_group_part parts[] = {{"both", NULL, both, 2, true},
                                                     {"arms", "Franka", both + 1, 1, false},

@@ -11,6 +11,7 @@ from roost import (
     Accelerator, AcceleratorType, Cluster, ComponentPlacement, FlexiblePlacementStrategy, HardwareInfo, HardwareResource,
     NodeGroupEnvConfig, NodeGroupInfo, NodeInfo, NodePlacementStrategy, PackedPlacementStrategy,
 )  # fmt: skip
+from roost.slime import get_engine_layout
 
 
 def make_nodes(*counts: int, model: str = "NV_GPU:A800") -> list[NodeInfo]:
@@ -190,3 +191,15 @@ def test_our_own_cluster_describes_itself() -> None:
     mirror = SimpleNamespace(get_node_group=cluster.get_node_group, get_node_info=cluster.get_node_info)
     strategy = FlexiblePlacementStrategy([[0]], "arms")
     assert strategy.get_placement(mirror) == strategy.get_placement(cluster)
+
+
+def test_cpus_that_its_nodes_know_are_counted_for_placement_groups() -> None:
+    args = SimpleNamespace(actor_num_gpus_per_node=4, rollout_num_gpus=4)
+    assert get_engine_layout(args, OwnCluster(make_nodes(4, 4, 0))).num_cpus == 10
+    with pytest.raises(roost.Error, match="10 CPUs are needed .* but the cluster has 8"):
+        get_engine_layout(args, OwnCluster(make_nodes(4, 4)))
+    with pytest.raises(roost.Error, match="node 0 has 4 CPUs for the 8 bundles on it"):
+        get_engine_layout(args, OwnCluster(make_nodes(8)))
+    unknown = make_nodes(8)
+    unknown[0].num_cpus = 0
+    assert get_engine_layout(args, OwnCluster(unknown)).num_gpus == 8

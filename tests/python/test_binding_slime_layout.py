@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 from reference_slime import Refused, lay_out
 
 import roost
@@ -341,3 +342,51 @@ def test_a_large_layout_is_laid_out() -> None:
 @pytest.mark.parametrize("off", [False, "", None])
 def test_texts_that_are_off_are_left_out(off: object) -> None:
     assert layout_of(rollout_num_gpus=8, load_debug_rollout_data=off, sglang_config=off, hf_checkpoint=off).layout == "disaggregated"
+
+
+@pytest.mark.parametrize("args", [None, 5, 1.5, True, "rollout_num_gpus", b"x", [8], (8,)])
+def test_args_that_have_no_arguments_are_refused(args: Any) -> None:
+    with pytest.raises(TypeError, match="^args must be an object"):
+        get_placement_group_layout(args)
+
+
+def test_args_may_be_a_mapping() -> None:
+    assert get_placement_group_layout({"rollout_num_gpus": 8, "lr": 0.1}) == (16, 8)
+    assert get_placement_group_layout(OmegaConf.create({"rollout_num_gpus": "${size}", "size": 8})) == (16, 8)
+    with pytest.raises(roost.Error, match="^rollout_num_gpus: .*'size' not found"):
+        get_placement_group_layout(OmegaConf.create({"rollout_num_gpus": "${size}"}))
+
+
+def test_texts_of_args_are_literal() -> None:
+    for text in ("/m/${MODEL}", "${rollout_num_gpus}", "${", "\\${x}"):
+        assert layout_of(rollout_num_gpus=8, hf_checkpoint=text).num_gpus == 16
+        with pytest.raises(roost.Error) as caught:
+            layout_of(rollout_num_gpus=8, profile=text)
+        assert f"not '{text}'" in str(caught.value).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("cluster", ["2x8\0junk", "", Path("2x8\0")])
+def test_clusters_that_are_no_text_are_refused(cluster: Any) -> None:
+    with pytest.raises(roost.Error, match="^cluster must be a spec, a path or 'local'"):
+        get_engine_layout(Namespace(rollout_num_gpus=8), cluster)
+
+
+def test_nodes_are_told_once() -> None:
+    with pytest.raises(TypeError, match="cluster and slots_of_node"):
+        get_engine_layout(Namespace(rollout_num_gpus=8), "1x4", slots_of_node=[16])
+
+
+@pytest.mark.parametrize(
+    ("slots", "error", "words"),
+    [
+        (5, TypeError, "slots_of_node must be a sequence of ints, not 5"),
+        ("88", TypeError, "slots_of_node must be a sequence of ints"),
+        ([8, 1.5], TypeError, r"slots_of_node\[1\] must be an int"),
+        ([True], TypeError, r"slots_of_node\[0\] must be an int"),
+        ([8, -1], roost.Error, r"slots_of_node\[1\] must not be negative"),
+        ([2**40], roost.Error, r"slots_of_node\[0\] is out of range"),
+    ],
+)
+def test_slots_that_are_no_counts_are_refused(slots: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        get_engine_layout(Namespace(rollout_num_gpus=8), slots_of_node=slots)

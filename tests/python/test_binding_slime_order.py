@@ -160,10 +160,44 @@ def test_a_malformed_answer_names_bundle_node_and_value(bundle: Any, words: list
 def test_an_index_comes_once() -> None:
     with pytest.raises(roost.Error, match="bundle 1 on node 'b' with GPU id '5': another bundle has this index"):
         sort_bundles([(1, "a", 0), (0, "a", 1), (1, "b", 5)])
-    with pytest.raises(TypeError, match="the index of a bundle must be an int"):
+    with pytest.raises(TypeError, match=r"the index of bundles\[0\] must be an int"):
         sort_bundles([("0", "a", 0)])  # type: ignore[list-item]
 
 
 def test_no_bundles_have_an_order_too() -> None:
     assert sort_bundles([]) == []
     assert order_bundles([]).slots_of_node == []
+
+
+@pytest.mark.parametrize(
+    ("bundles", "how", "words"),
+    [
+        (5, {}, r"^bundles must be a sequence of \(index, node, gpu_id\), not 5"),
+        ("abc", {}, "^bundles must be a sequence"),
+        ([(0, "a", 1), 5], {}, r"^bundles\[1\] must be \(index, node, gpu_id\), not 5"),
+        (["abc"], {}, r"^bundles\[0\] must be"),
+        ([(0, "a")], {}, r"^bundles\[0\] must be"),
+        ([("0", "a", 1)], {}, r"^the index of bundles\[0\] must be an int, not '0'"),
+        ([], {"resolve": 1}, "^resolve must be a bool or a function"),
+        ([], {"resolve": "yes"}, "^resolve must be a bool or a function"),
+        ([], {"visible": 5}, "^visible must be a mapping"),
+        ([], {"visible": {"a": 5}}, r"^visible\['a'\] must be a str or a sequence of str, not 5"),
+        ([], {"visible": {"a": [0]}}, r"^visible\['a'\] must be"),
+        ([], {"visible": {"a": b"GPU-a"}}, r"^visible\['a'\] must be"),
+    ],
+)
+def test_arguments_of_wrong_types_are_named(bundles: Any, how: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        sort_bundles(bundles, **how)
+
+
+def test_a_node_that_cannot_be_looked_up_is_refused_with_its_bundle() -> None:
+    for node in (["a"], ("a", ["b"])):
+        with pytest.raises(roost.Error, match="^bundle 7 on node .*: a node is an address"):
+            sort_bundles([(7, node, 0)], visible={"a": "GPU-a"})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert sort_bundles([(0, "a", numpy.int64(10)), (numpy.int32(1), "a", numpy.uint8(9)), [2, "a", "8"]]) == [2, 1, 0]
+    assert sort_bundles(iter([(0, "a", 1)]), resolve=numpy.False_) == [0]
