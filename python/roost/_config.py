@@ -1,6 +1,7 @@
 """Configs from Python objects: handed to the C reader as text, nothing is decided here."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from roost._words import warn
 MODEL_KEYS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 SECTION_KEYS = ("tensor_parallel_size", "pipeline_parallel_size", "recompute_logprobs")
 SECTIONS = ("actor", "rollout", "inference", "actor_inference", "critic", "critic_inference", "algorithm")
+
+# The first word of an interpolation's path.
+REFERRED = re.compile(r"\$\{\s*([^\s.:,$\[\]{}\"]+)")
 
 
 def is_mapping(value: Any) -> bool:
@@ -115,6 +119,19 @@ def model_sections(config: Any) -> dict[str, Any]:
     return found
 
 
+def with_referred(config: Any, whole: dict[str, Any], text: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines with the top-level values that interpolations name, and those that these name in turn."""
+    carried = {"cluster", "roost"}
+    while True:
+        names = {name for line, _ in text if "${" in line for name in REFERRED.findall(line)} - carried
+        found = [name for name in sorted(names) if name in config]
+        if not found:
+            return text
+        carried |= names
+        whole |= pick(config, found)
+        text = list(lines(whole, ""))
+
+
 def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Config:
     with resolving():
         is_whole = "cluster" in config
@@ -125,6 +142,8 @@ def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Conf
         if is_whole:
             whole |= pick(config, ["roost"]) | (model_sections(config) if model else {})
         text = list(lines(whole, ""))
+        if is_whole and not is_omegaconf(config):
+            text = with_referred(config, whole, text)
     return _roost.Config(
         b"config",
         text="\n".join(line for line, _ in text),

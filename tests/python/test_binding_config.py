@@ -150,3 +150,15 @@ def test_optional_packages_stay_optional() -> None:
         "assert sum(memoryview(p.get_strategy('a').get_placement(c).column('local_rank'))) == 6\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_plain_mapping_refers_to_its_own_top_level() -> None:
+    cluster = Cluster(cluster="1x4")
+    section = {"num_nodes": 1, "component_placement": {"actor": "${ranks.low}"}}
+    config = {"ranks": {"low": "0-${last}"}, "last": 1, "cluster": section, "other": {"never": "${resolved}"}, 5: 6}
+    assert ComponentPlacement(config, cluster).get_hardware_ranks("actor") == [0, 1]
+    with pytest.raises(roost.Error, match="'.{last}' names a value that is not there"):
+        ComponentPlacement({"ranks": {"low": "0-${last}"}, "cluster": section}, cluster)
+    itself = {"x": "${x}", "cluster": {"num_nodes": 1, "component_placement": {"actor": "${x}"}}}
+    with pytest.raises(roost.Error):
+        ComponentPlacement(itself, cluster)
