@@ -9,15 +9,17 @@
 static bool check_numbers(const struct roost_packed *packed, struct place at, struct diag *diag)
 {
     if (packed->start < 0 || packed->end < packed->start) {
-        diag_error(diag, ROOST_ERR_RANK, at,
-                   "ranks %d to %d are not a range: the start must be >= 0 and <= the end",
-                   (int)packed->start, (int)packed->end);
+        diag_error(
+            diag, ROOST_ERR_RANK, at,
+            "start_hardware_rank %d and end_hardware_rank %d are not a range: the start must "
+            "be >= 0 and <= the end",
+            (int)packed->start, (int)packed->end);
         diag_hint(diag, "write the lower rank first, 0 or more");
         return false;
     }
     if (packed->per_process < 1 || packed->stride < 1) {
         diag_error(diag, ROOST_ERR_RANK, at,
-                   "%d resources a process with stride %d: both must be at least 1",
+                   "num_hardware_per_process %d and stride %d: both must be at least 1",
                    (int)packed->per_process, (int)packed->stride);
         diag_hint(diag, "write 1 and 1 for one resource each, side by side");
         return false;
@@ -25,9 +27,10 @@ static bool check_numbers(const struct roost_packed *packed, struct place at, st
     int64_t count = (int64_t)packed->end - packed->start + 1;
     int64_t block = (int64_t)packed->per_process * packed->stride;
     if (count % block != 0) {
-        diag_error(diag, ROOST_ERR_RANK, at,
-                   "%lld resources are not a multiple of %d a process times stride %d",
-                   (long long)count, (int)packed->per_process, (int)packed->stride);
+        diag_error(
+            diag, ROOST_ERR_RANK, at,
+            "%lld resources are not a multiple of num_hardware_per_process %d times stride %d",
+            (long long)count, (int)packed->per_process, (int)packed->stride);
         if (count > block)
             diag_hint(diag, "end at rank %lld",
                       (long long)(packed->start + count / block * block - 1));

@@ -72,7 +72,7 @@ struct roost_plan *roost_plan_new_packed(const struct roost_cluster *cluster,
                       rows_fill(&build.context, &holdings, component));
 }
 
-static bool check_count(int32_t process_count, struct diag *diag)
+static bool check_count(int32_t process_count, const char *list, struct diag *diag)
 {
     if (process_count > 0 && process_count <= (1 << 24))
         return true;
@@ -80,7 +80,7 @@ static bool check_count(int32_t process_count, struct diag *diag)
         diag_error(diag, ROOST_ERR_LIMIT, NOWHERE, "more than %d processes", 1 << 24);
         diag_hint(diag, "place %d fewer", (int)process_count - (1 << 24));
     } else {
-        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the list of processes must not be empty");
+        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "%s must not be empty", list);
         diag_hint(diag, "give it an entry for each process");
     }
     return false;
@@ -90,7 +90,7 @@ static bool check_count(int32_t process_count, struct diag *diag)
 static bool check_list(const int32_t *ranks, int32_t count, int32_t process, struct diag *diag)
 {
     if (count < 1) {
-        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "the ranks of process %d must not be empty",
+        diag_error(diag, ROOST_ERR_RANK, NOWHERE, "hardware_ranks_list[%d] must not be empty",
                    (int)process);
         diag_hint(diag, "name at least one rank for it");
         return false;
@@ -98,8 +98,8 @@ static bool check_list(const int32_t *ranks, int32_t count, int32_t process, str
     for (int32_t i = 0; i < count; i++) {
         if (ranks[i] < 0) {
             diag_error(diag, ROOST_ERR_FIT, NOWHERE,
-                       "rank %d of process %d is out of range: ranks start at 0", (int)ranks[i],
-                       (int)process);
+                       "rank %d in hardware_ranks_list[%d] is out of range: ranks start at 0",
+                       (int)ranks[i], (int)process);
             diag_hint(diag, "name ranks from 0 on");
             return false;
         }
@@ -111,7 +111,7 @@ enum roost_code roost_flexible_check(const int32_t *first, const int32_t *ranks,
                                      int32_t process_count, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    bool is_good = check_count(process_count, &diag);
+    bool is_good = check_count(process_count, "hardware_ranks_list", &diag);
     for (int32_t p = 0; is_good && p < process_count; p++)
         is_good = check_list(ranks + first[p], first[p + 1] - first[p], p, &diag);
     return diag.first;
@@ -121,13 +121,14 @@ enum roost_code roost_node_check(const int32_t *node_ranks, int32_t process_coun
                                  struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    bool is_good = check_count(process_count, &diag);
+    bool is_good = check_count(process_count, "node_ranks", &diag);
     for (int32_t p = 0; is_good && p < process_count; p++) {
         is_good = node_ranks[p] >= 0;
         if (is_good)
             continue;
-        diag_error(&diag, ROOST_ERR_FIT, NOWHERE, "node rank %d is out of range: ranks start at 0",
-                   (int)node_ranks[p]);
+        diag_error(&diag, ROOST_ERR_FIT, NOWHERE,
+                   "node rank %d in node_ranks[%d] is out of range: ranks start at 0",
+                   (int)node_ranks[p], (int)p);
         diag_hint(&diag, "name nodes from 0 on");
     }
     return diag.first;
@@ -254,7 +255,7 @@ struct roost_plan *roost_plan_new_flexible(const struct roost_cluster *cluster,
         diag_hint(&build.diag, "choose a node group with hardware, or place by node");
         return finish(&build, false);
     }
-    return finish(&build, check_count(process_count, &build.diag) &&
+    return finish(&build, check_count(process_count, "hardware_ranks_list", &build.diag) &&
                               hold_lists(&build, first, ranks, process_count, &holdings) &&
                               set_ranges(&build, &holdings) &&
                               rows_fill(&build.context, &holdings, build.plan->components));
@@ -266,7 +267,8 @@ struct roost_plan *roost_plan_new_node(const struct roost_cluster *cluster,
 {
     struct build build;
     struct holdings holdings;
-    if (!start(&build, cluster, scope, err) || !check_count(process_count, &build.diag) ||
+    if (!start(&build, cluster, scope, err) ||
+        !check_count(process_count, "node_ranks", &build.diag) ||
         !selection_by_node(&build.selection, &build.scratch, &build.diag))
         return finish(&build, false);
     build.plan->components->strategy = ROOST_STRATEGY_NODE;

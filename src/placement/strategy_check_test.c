@@ -44,7 +44,7 @@ TEST(flexible_lists_are_refused_without_a_cluster)
     static const int32_t first[] = {0, 1, 1}, ranks[] = {3}, below[] = {-1};
     struct roost_error err;
     check(roost_flexible_check(first, ranks, 1, &err), &err, NULL);
-    check(roost_flexible_check(first, ranks, 2, &err), &err, "process 1 must not be empty");
+    check(roost_flexible_check(first, ranks, 2, &err), &err, "ranks_list[1] must not be empty");
     check(roost_flexible_check(first, ranks, 0, &err), &err, "must not be empty");
     check(roost_flexible_check(first, below, 1, &err), &err, "out of range: ranks start at 0");
 }
@@ -55,7 +55,7 @@ TEST(node_lists_are_refused_without_a_cluster)
     struct roost_error err;
     check(roost_node_check(ranks, 2, &err), &err, NULL);
     check(roost_node_check(ranks, 0, &err), &err, "must not be empty");
-    check(roost_node_check(ranks, 3, &err), &err, "node rank -1 is out of range");
+    check(roost_node_check(ranks, 3, &err), &err, "node rank -1 in node_ranks[2] is out");
 }
 
 RUN_TESTS(cmocka_unit_test(packed_numbers_are_refused_without_a_cluster),

@@ -123,16 +123,16 @@ def test_older_forms_mean_what_they_meant() -> None:
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: PackedPlacementStrategy(-1, 2), "not a range"),
+        (lambda: PackedPlacementStrategy(-1, 2), "start_hardware_rank -1 and end_hardware_rank 2 are not a range"),
         (lambda: PackedPlacementStrategy(3, 1), "not a range"),
-        (lambda: PackedPlacementStrategy(0, 3, 0), "at least 1"),
+        (lambda: PackedPlacementStrategy(0, 3, 0), "num_hardware_per_process 0 and stride 1: both must be at least 1"),
         (lambda: PackedPlacementStrategy(0, 3, 1, -1), "at least 1"),
-        (lambda: PackedPlacementStrategy(0, 3, stride=5), "not a multiple"),
-        (lambda: FlexiblePlacementStrategy([]), "must not be empty"),
-        (lambda: FlexiblePlacementStrategy([[]]), "must not be empty"),
-        (lambda: FlexiblePlacementStrategy([[-1]]), "out of range"),
-        (lambda: NodePlacementStrategy([]), "must not be empty"),
-        (lambda: NodePlacementStrategy([-1]), "out of range"),
+        (lambda: PackedPlacementStrategy(0, 3, stride=5), "not a multiple of num_hardware_per_process 1 times stride 5"),
+        (lambda: FlexiblePlacementStrategy([]), "hardware_ranks_list must not be empty"),
+        (lambda: FlexiblePlacementStrategy([[]]), r"hardware_ranks_list\[0\] must not be empty"),
+        (lambda: FlexiblePlacementStrategy([[-1]]), r"rank -1 in hardware_ranks_list\[0\] is out of range"),
+        (lambda: NodePlacementStrategy([]), "node_ranks must not be empty"),
+        (lambda: NodePlacementStrategy([-1]), r"node rank -1 in node_ranks\[0\] is out of range"),
     ],
 )
 def test_a_strategy_that_cannot_be_right_is_refused_when_it_is_made(build, words: str) -> None:
