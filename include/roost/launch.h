@@ -33,6 +33,7 @@ struct roost_run_options {
     size_t command_count;
     bool keeps_going;   /* a failing process does not end the others */
     int32_t grace_ms;   /* between asking a process to end and killing it; 0 = 10,000, -1 = none */
+    int32_t port_base;  /* the first port that leases try; 0 = 20000 */
     bool has_no_cgroup; /* never make a control group: the sweep of descendants alone */
 };
 

@@ -65,6 +65,12 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
     if (cgroup && strcmp(cgroup, "auto") != 0 && strcmp(cgroup, "never") != 0)
         return output_refuse(invocation, "ROOST_CGROUP is 'auto' or 'never', not '%s'",
                              quote(sv_from(cgroup)).text);
+    const char *base = invocation_env(invocation, "ROOST_PORT_BASE");
+    int64_t port = 0;
+    if (base && (number_parse(sv_from(base), UINT16_MAX, &port) != NUMBER_OK || port < 1024))
+        return output_refuse(invocation, "ROOST_PORT_BASE is a port from 1024 to 65535, not '%s'",
+                             quote(sv_from(base)).text);
+    options->port_base = (int32_t)port;
     options->has_no_cgroup = cgroup && strcmp(cgroup, "never") == 0;
     if (grace) {
         options->grace_ms = read_seconds(grace);

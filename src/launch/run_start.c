@@ -158,6 +158,7 @@ static bool send_setup(struct birth *birth)
     const struct commands *commands = birth->commands;
     struct setup setup = {.want_count = (int32_t)commands->port_count,
                           .process_count = birth->run->process_count,
+                          .port_base = birth->options->port_base,
                           .keeps_going = birth->options->keeps_going,
                           .grace_ms =
                               birth->options->grace_ms ? birth->options->grace_ms : GRACE_MS};

@@ -94,6 +94,9 @@ class Engine:
         self.marker = f"ROOST_TEST_HOME={home}"
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
         self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
+        # Tests that run at the same time have homes, and so books of leases, of their own.
+        side = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+        self.env["ROOST_PORT_BASE"] = str(20000 + 1500 * (int(side) % 8))
         if not has_cgroup:
             self.env["ROOST_CGROUP"] = "never"
         self.running: list[subprocess.Popen] = []

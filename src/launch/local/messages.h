@@ -38,6 +38,7 @@ struct setup {
     int32_t grace_ms;
     int32_t want_count;
     int32_t process_count;
+    int32_t port_base;
     bool keeps_going;
 };
 

@@ -106,6 +106,7 @@ static int lease_ports(struct supervisor *supervisor)
         return status;
     struct roost_error err;
     struct roost_port_options options = {.dir = supervisor->setup.runtime_dir,
+                                         .base = supervisor->setup.port_base,
                                          .owner = supervisor->setup.run_id};
     supervisor->leases =
         roost_leases_new(&options, supervisor->wants, (size_t)supervisor->setup.want_count, &err);

@@ -16,26 +16,34 @@
 
 enum { LOOK_EVERY_MS = 25, READ_SIZE = 64 * 1024 };
 
+/* --- what a process can show --- */
+
+/* One connection is tried until it is answered: each new one would take a place in the queue of a server
+ * that does not accept yet, and fill it. */
+static bool has_port(struct worker *worker, int32_t port)
+{
+    enum port_answer answer = worker->is_probing ? port_probe_check(&worker->probe)
+                                                 : port_probe_start(&worker->probe, port);
+    worker->is_probing = answer == PORT_WAITING;
+    if (!worker->is_probing)
+        port_probe_end(&worker->probe);
+    return answer == PORT_OPEN;
+}
+
+static void stop_probing(struct worker *worker)
+{
+    if (worker->is_probing)
+        port_probe_end(&worker->probe);
+    worker->is_probing = false;
+}
+
 void ready_reset(struct supervisor *supervisor, struct worker *worker)
 {
     struct component_run *run = &supervisor->components[worker->component];
     if (worker->is_ready && run->state != COMPONENT_READY)
         run->ready_count--;
     worker->is_ready = false;
-}
-
-/* --- what a process can show --- */
-
-/* A server that listens takes a connection on loopback at once; one that is too busy to is asked again
- * at the next look. */
-static bool has_port(int32_t port)
-{
-    struct port_probe probe;
-    enum port_answer answer = port_probe_start(&probe, port);
-    if (answer == PORT_WAITING)
-        answer = port_probe_check(&probe);
-    port_probe_end(&probe);
-    return answer == PORT_OPEN;
+    stop_probing(worker);
 }
 
 static bool find_file(const struct spec_process *process, struct stat *out)
@@ -103,7 +111,7 @@ static bool looks_ready(struct supervisor *supervisor, struct worker *worker)
 {
     const struct spec_process *process = worker_process(supervisor, worker);
     switch (worker_component(supervisor, worker)->ready) {
-    case READY_PORT: return has_port(process->ready_port);
+    case READY_PORT: return has_port(worker, process->ready_port);
     case READY_FILE: return has_file(supervisor, worker);
     case READY_LINE: return has_line(supervisor, worker, 0) || has_line(supervisor, worker, 1);
     case READY_AT_ONCE: break;
@@ -130,6 +138,7 @@ static void is_ready_now(struct supervisor *supervisor, struct worker *worker)
 
 void ready_ended(struct supervisor *supervisor, struct worker *worker)
 {
+    stop_probing(worker);
     const struct spec_component *component = worker_component(supervisor, worker);
     const struct component_run *run = &supervisor->components[worker->component];
     if (component->ready == READY_AT_ONCE || run->state == COMPONENT_READY || worker->is_ready ||

@@ -13,6 +13,7 @@
 #include "launch/local/cgroup.h"
 #include "launch/local/messages.h"
 #include "launch/local/spec.h"
+#include "port/port_socket.h"
 
 enum worker_state {
     WORKER_WAITING, /* not started yet */
@@ -33,7 +34,9 @@ struct worker {
     int32_t quick_ends; /* lives in a row that ended soon after they began */
     bool was_told;      /* roost has sent it a signal that ends */
     bool is_ready;
-    bool had_file; /* its ready file was there before this life, as follows */
+    bool is_probing;
+    struct port_probe probe; /* of its ready port, while is_probing */
+    bool had_file;           /* its ready file was there before this life, as follows */
     uint64_t file_inode;
     int64_t file_changed; /* nanoseconds */
     int64_t line_seen[2]; /* bytes of its streams searched for the ready line */
