@@ -55,14 +55,14 @@ struct group_config {
     const char *label;
     struct place at; /* of the label */
     struct rankset node_ranks;
-    bool has_ranks; /* false: something was said, nothing can be held against them */
     struct place node_ranks_at;
     struct word hardware_type; /* from hardware.type or hardware_type; empty = by what is there */
-    bool ignores_hardware;
     struct robot *robots;
-    int32_t robot_count;
     struct env_config *env_configs;
+    int32_t robot_count;
     int32_t env_config_count;
+    bool has_ranks; /* false: something was said, nothing can be held against them */
+    bool ignores_hardware;
     bool is_broken; /* an error was said; do not complain about its uses */
 };
 

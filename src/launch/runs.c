@@ -69,7 +69,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
 {
     struct diag diag = {0};
     struct json_reader *reader = json_reader_from_text("run.json", page, NULL);
-    struct json_token token = {0};
+    struct json_token token;
     if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
         json_reader_free(reader);
         return;
@@ -219,7 +219,7 @@ static bool read_all(struct run_list *list, int state, const char *path, struct 
         return false;
     }
     size_t count = 0;
-    for (struct dirent *it; (it = readdir(dir));)
+    while (readdir(dir))
         count++;
     rewinddir(dir);
     list->entries = arena_array(&list->arena, struct run_entry, count + 1);

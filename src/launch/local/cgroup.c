@@ -26,8 +26,7 @@ static bool find_mount(char *out, size_t size)
     while (mounts && !is_found && getline(&line, &room, mounts) > 0) {
         if (!strstr(line, " - cgroup2 "))
             continue;
-        char *field = line, *save = NULL;
-        field = strtok_r(line, " ", &save);
+        char *save = NULL, *field = strtok_r(line, " ", &save);
         for (int i = 0; field && i < 4; i++)
             field = strtok_r(NULL, " ", &save);
         /* A mount point with a blank or the like is escaped there; nobody has such a one. */

@@ -262,7 +262,9 @@ static char state_of(int32_t pid)
         close(fd);
     line[len > 0 ? len : 0] = '\0';
     const char *behind = strrchr(line, ')');
-    return behind && strlen(behind) > 2 ? behind[2] : '?';
+    if (!behind || strlen(behind) < 3)
+        return '?';
+    return behind[2];
 }
 
 /* What was killed long ago and is still there holds nobody up: it is told by its number, its life is
