@@ -60,7 +60,7 @@ const char *escape_copy_words(const char *at, const char *end, char **out)
             if (stop < at + 8)
                 return stop;
         } else {
-            memcpy(*out, &block, sizeof block);
+            memcpy(*out, at, sizeof block);
             *out += 8;
         }
         at += 8;

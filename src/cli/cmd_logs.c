@@ -89,7 +89,7 @@ static int run(const struct invocation *invocation)
     int status = ranks_option(invocation, &arena, &set, &ranks);
     if (status == 0)
         status = find_run(invocation, &meant);
-    if (status == 0) {
+    if (meant.entry) {
         int run_dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         meant.control = runs_connect(&meant.list, meant.entry);
         if (run_dir < 0) {

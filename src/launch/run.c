@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "launch/local/cgroup.h"
 #include "launch/local/clock.h"
-#include "launch/local/sweep.h"
+#include "launch/local/leftovers.h"
 #include "launch/run_internal.h"
 
 enum { SETTLE_MS = 15000, SWEEP_MS = 2000 };
@@ -80,22 +79,6 @@ static bool await(int pidfd, int64_t deadline)
     return true;
 }
 
-/* The guardian did not come to its end: does its work, with what a bystander has. */
-static bool sweep(const struct roost_run *run)
-{
-    struct cgroup cgroup;
-    bool is_empty = true;
-    char token[64];
-    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
-    /* Before the supervisor has told its path it is where this process would have made it. */
-    if (run->cgroup[0] ? cgroup_open(&cgroup, run->cgroup) : cgroup_find(&cgroup, run->dir.id)) {
-        cgroup_kill(&cgroup);
-        is_empty = cgroup_remove(&cgroup, SWEEP_MS);
-    }
-    (void)sweep_token(token, SWEEP_MS);
-    return is_empty;
-}
-
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
@@ -104,7 +87,8 @@ bool run_settle(struct roost_run *run)
     bool is_guarded = run->guardian >= 0 && is_gone &&
                       waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&
                       info.si_code == CLD_EXITED;
-    bool is_done = is_guarded || sweep(run);
+    /* A guardian that did not come to its end has left its work to others. */
+    bool is_done = is_guarded || leftovers_end(run->dir.id, run->cgroup, SWEEP_MS);
     /* Killed just now if it was not gone before: no zombie is left to the caller. */
     if (!is_gone && await(run->guardian, clock_ms() + SWEEP_MS))
         (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);

@@ -15,9 +15,8 @@
 #include "base/json_reader.h"
 #include "base/private_dir.h"
 #include "base/text.h"
-#include "launch/local/cgroup.h"
 #include "launch/local/clock.h"
-#include "launch/local/sweep.h"
+#include "launch/local/leftovers.h"
 #include "launch/run_dir.h"
 #include "rpc/control.h"
 
@@ -41,28 +40,20 @@ static const char *copy(struct run_list *list, struct strview text)
     return out ? out : "";
 }
 
-static void read_components(struct run_list *list, struct json_reader *reader,
-                            struct run_entry *entry)
+/* The processes of all components together. */
+static int64_t read_world_size(struct json_reader *reader)
 {
-    enum { NAMES_MAX = 4096 };
     struct diag diag = {0};
     struct json_token token;
-    int depth = 1;
-    const char **names = arena_zeroed(&list->arena, const char *, NAMES_MAX);
-    while (names && depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED) {
+    int64_t total = 0, size;
+    for (int depth = 1; depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED;) {
         depth += token.kind == JSON_OBJECT || token.kind == JSON_ARRAY;
         depth -= token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
-        if (token.kind != JSON_KEY)
-            continue;
-        bool is_name = sv_is(token.text, "name"), is_size = sv_is(token.text, "world_size");
-        token = json_next(reader, &diag);
-        int64_t size;
-        if (is_name && token.kind == JSON_STRING && entry->component_count < NAMES_MAX)
-            names[entry->component_count++] = copy(list, token.text);
-        else if (is_size && json_int(token, 0, INT32_MAX, &size))
-            entry->world_size += size;
+        if (token.kind == JSON_KEY && sv_is(token.text, "world_size") &&
+            json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
+            total += size;
     }
-    entry->components = names;
+    return total;
 }
 
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
@@ -87,7 +78,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
             entry->started = strtoll(token.text.at, NULL, 10);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
-            read_components(list, reader, entry);
+            entry->world_size = read_world_size(reader);
         else if (json_skip(reader, &diag) != ROOST_OK)
             break;
     }
@@ -125,19 +116,13 @@ static bool is_this_boot(const struct run_entry *entry)
 /* Ends what a crashed run may have left, once. */
 static void tidy(const struct run_list *list, int dir, const struct run_entry *entry)
 {
-    char token[64], name[CONTROL_NAME_MAX];
+    char name[CONTROL_NAME_MAX];
     int fd =
         openat(dir, "records.jsonl", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     static const char line[] = "{\"end\":true,\"failed\":true,\"crashed\":true}\n";
     if (fd < 0)
         return;
-    struct cgroup cgroup;
-    if (entry->cgroup[0] && cgroup_open(&cgroup, entry->cgroup)) {
-        cgroup_kill(&cgroup);
-        (void)cgroup_remove(&cgroup, SWEEP_MS);
-    }
-    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", entry->id);
-    (void)sweep_token(token, SWEEP_MS);
+    (void)leftovers_end(entry->id, entry->cgroup, SWEEP_MS);
     snprintf(name, sizeof name, "%s.sock", entry->id);
     if (list->runtime_dir >= 0)
         (void)unlinkat(list->runtime_dir, name, 0);

@@ -19,8 +19,6 @@ struct run_entry {
     int64_t started; /* seconds since 1970 */
     int64_t world_size;
     const char *cgroup, *boot_id; /* "" = none */
-    const char **components;      /* names, in the order of the plan */
-    int32_t component_count;
 };
 
 struct run_list {

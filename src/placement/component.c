@@ -126,17 +126,18 @@ static bool check_entry(struct row_context *context, const struct rank_entry *en
     return hold(context, &text, &holdings) && rows_check(context, &holdings);
 }
 
-void component_check(struct row_context *context, const struct bound_rule *rule)
+void component_check(const struct row_context *context, const struct bound_rule *rule)
 {
-    context->selection = &rule->selection;
     for (int32_t i = 0; !rule->selection.is_node && i < rule->text.count; i++) {
         const struct rank_entry *entry = &rule->text.entries[i];
         struct arena scratch = ARENA_INIT;
-        context->arena = &scratch;
+        struct row_context inside = *context;
+        inside.selection = &rule->selection;
+        inside.arena = &scratch;
         /* A process with one resource is always in one place. */
         if (!entry->is_bad && entry->has_processes &&
             range_size(entry->processes) < range_size(entry->resources))
-            check_entry(context, entry);
+            check_entry(&inside, entry);
         arena_release(&scratch);
     }
 }

@@ -22,7 +22,7 @@ void rule_release(struct bound_rule *rule);
 
 /* Says which of the entries that are right by themselves could not be placed: for a rule that is
  * bound but not good. */
-void component_check(struct row_context *context, const struct bound_rule *rule);
+void component_check(const struct row_context *context, const struct bound_rule *rule);
 
 /* Places the component as its text says: flexible, or by nodes. */
 bool component_place(struct row_context *context, const struct bound_rule *rule,

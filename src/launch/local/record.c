@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static void put_time(struct text *out, const char *key, int64_t ns)
 {
     text_printf(out, ",\"%s\":%lld.%09lld", key, (long long)(ns / 1000000000),
@@ -56,17 +58,20 @@ static bool read_reason(const char *word, enum roost_end *out)
 /* The rest of a record, behind its name. */
 static bool read_rest(const char *rest, struct roost_event *event)
 {
-    char core[8], reason[32];
-    int32_t code = -1, number = 0;
-    if (sscanf(rest, ",\"code\":%d,\"signal\":null,\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
-               &code, core, reason) != 3 &&
-        sscanf(rest, ",\"code\":null,\"signal\":%d,\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
-               &number, core, reason) != 3)
+    char digits[12], core[8], reason[32];
+    int64_t value;
+    bool is_code =
+        sscanf(rest, ",\"code\":%11[0-9],\"signal\":null,\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
+               digits, core, reason) == 3;
+    if (!is_code &&
+        sscanf(rest, ",\"code\":null,\"signal\":%11[0-9],\"core\":%7[a-z],\"reason\":\"%31[a-z-]\"",
+               digits, core, reason) != 3)
         return false;
-    if (!read_reason(reason, &event->end))
+    if (number_parse(sv_from(digits), INT32_MAX, &value) != NUMBER_OK ||
+        !read_reason(reason, &event->end))
         return false;
-    event->exit_code = number ? -1 : code;
-    event->signal = number;
+    event->exit_code = is_code ? (int32_t)value : -1;
+    event->signal = is_code ? 0 : (int32_t)value;
     event->has_core = strcmp(core, "true") == 0;
     return true;
 }

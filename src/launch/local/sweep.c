@@ -68,10 +68,15 @@ static void kill_children(void)
         each_process(kill_if_child, NULL);
         return;
     }
-    int pid;
-    while (fscanf(list, "%d", &pid) == 1)
-        if (pid > 1)
-            (void)kill(pid, SIGKILL);
+    char *word = NULL;
+    size_t room = 0;
+    int64_t pid;
+    while (getdelim(&word, &room, ' ', list) > 0) {
+        word[strcspn(word, " \n")] = '\0';
+        if (number_parse(sv_from(word), INT32_MAX, &pid) == NUMBER_OK && pid > 1)
+            (void)kill((pid_t)pid, SIGKILL);
+    }
+    free(word);
     fclose(list);
 }
 
