@@ -1,14 +1,23 @@
 /* man.c - prints the manual page roost(1) in scdoc, from the same tables that parse and help. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
+
+static void put_option(const struct command *command, const struct option_spec *option)
+{
+    for (const struct option_letter *it = command->letters; it && it->letter; it++)
+        if (strcmp(it->name, option->name) == 0)
+            printf("*-%c*, ", it->letter);
+    printf("*--%s*%s%s%s\n\t%s\n\n", option->name, option->argument ? " _" : "",
+           option->argument ? option->argument : "", option->argument ? "_" : "", option->help);
+}
 
 static void put_command(const struct command *command)
 {
     printf("## roost %s %s\n\n%s\n\n", command->name, command->usage, command->details);
     for (const struct option_spec *it = command->options; it->name; it++)
-        printf("*--%s*%s%s%s\n\t%s\n\n", it->name, it->argument ? " _" : "",
-               it->argument ? it->argument : "", it->argument ? "_" : "", it->help);
+        put_option(command, it);
 }
 
 int main(void)
@@ -23,12 +32,21 @@ int main(void)
          "milliseconds, with no cluster at hand.\n\n# COMMANDS\n");
     for (const struct command *const *it = commands; *it; it++)
         put_command(*it);
-    puts("# EXIT STATUS\n\n"
-         "*0* done, *2* wrong usage, *3* the config is invalid, *4* it does not fit the cluster, "
-         "*5* the\n"
-         "system failed.\n\n"
-         "# ENVIRONMENT\n\n"
-         "*ROOST_CLUSTER*\n\tThe cluster to plan against when --cluster is not given.\n\n"
-         "*NO_COLOR*\n\tWhen not empty, no colours are used.");
+    puts(
+        "# EXIT STATUS\n\n"
+        "*0* done, *1* a process of a run failed with a code above 127, *2* wrong usage, *3* the "
+        "config\n"
+        "is invalid, *4* it does not fit the cluster, *5* the system or the engine failed. *run* "
+        "ends "
+        "with\n"
+        "the code of the process that failed first, or 128 and the number of the signal that ended "
+        "it.\n\n"
+        "# ENVIRONMENT\n\n"
+        "*ROOST_CLUSTER*\n\tThe cluster to plan against when --cluster is not given.\n\n"
+        "*ROOST_CGROUP*\n\t*never*: *run* makes no control group.\n\n"
+        "*ROOST_PORT_BASE*\n\tThe first port that *run* tries to lease; 20000.\n\n"
+        "*XDG_STATE_HOME*, *XDG_RUNTIME_DIR*, *HOME*\n\tWhere runs keep their logs, and their "
+        "sockets and leases.\n\n"
+        "*NO_COLOR*\n\tWhen not empty, no colours are used.");
     return ferror(stdout) != 0;
 }

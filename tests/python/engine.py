@@ -197,7 +197,8 @@ class Engine:
     def close(self) -> None:
         for driver in self.running:
             driver.send_signal(signal.SIGKILL)
-            driver.wait()
+            out, err = driver.communicate(timeout=PATIENCE)
+            print(f"{driver.args}:\n{out}\n{err}")  # pytest shows it when the test has failed
         self.wait_empty()
         for pipe in self.pipes:
             pipe.close()
