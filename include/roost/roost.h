@@ -6,10 +6,12 @@
 #include <roost/cluster.h>
 #include <roost/config.h>
 #include <roost/error.h>
+#include <roost/group.h>
 #include <roost/launch.h>
 #include <roost/plan.h>
 #include <roost/port.h>
 #include <roost/render.h>
+#include <roost/worker.h>
 
 /* "0.1.0" */
 ROOST_API const char *roost_version(void);
