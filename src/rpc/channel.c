@@ -27,6 +27,11 @@ bool channel_pair(int out[2])
     return true;
 }
 
+bool channel_stream(int out[2])
+{
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out) == 0;
+}
+
 enum channel_result channel_send(int channel, uint16_t type, const void *body, size_t len, int fd)
 {
     if (len > CHANNEL_BODY_MAX) {

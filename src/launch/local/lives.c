@@ -38,6 +38,21 @@ void lives_signal(struct supervisor *supervisor, int32_t number)
             signal_worker(&supervisor->workers[i], number);
 }
 
+void lives_tell(struct supervisor *supervisor, const struct tell *tell)
+{
+    if (tell->component < 0 || tell->component >= supervisor->spec.component_count ||
+        tell->rank < 0 || tell->rank >= supervisor->spec.components[tell->component].process_count)
+        return;
+    struct worker *worker =
+        &supervisor
+             ->workers[supervisor->spec.components[tell->component].first_process + tell->rank];
+    if (worker->state != WORKER_RUNNING || (tell->life && tell->life != worker->life))
+        return;
+    if (tell->signal == SIGKILL)
+        worker->was_told = true;
+    signal_worker(worker, tell->signal);
+}
+
 /* Tells everybody to end; a stopped process must run to hear it. */
 static void tell_all(struct supervisor *supervisor, int32_t number)
 {

@@ -65,6 +65,12 @@ struct asker {
 
 enum { ASKER_COUNT = 16 };
 
+/* A descriptor that goes out with the event that begins at `at` of the outbox. */
+struct parcel {
+    size_t at;
+    int fd;
+};
+
 enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
 
 struct supervisor {
@@ -100,6 +106,8 @@ struct supervisor {
     struct rlimit nofile; /* as the driver had it: what workers get */
     struct text outbox;   /* events the driver has not taken yet */
     size_t outbox_sent;
+    struct parcel *parcels; /* descriptors among them, in their order */
+    size_t parcel_count, parcel_room;
     bool is_driver_gone;
 };
 
@@ -137,8 +145,9 @@ int worker_open_log(struct supervisor *supervisor, const struct worker *worker, 
 /* Reaps every process that has ended, worker or adopted. */
 void lives_reap(struct supervisor *supervisor);
 
-/* Sends a signal to the process groups of all living workers. */
+/* Sends a signal to the process groups of all living workers, or of one life. */
 void lives_signal(struct supervisor *supervisor, int32_t signal);
+void lives_tell(struct supervisor *supervisor, const struct tell *tell);
 
 /* Begins to end the run: asks everybody by `signal`, kills after the grace. `why` is told. */
 void lives_stop(struct supervisor *supervisor, int32_t signal, const char *why);
@@ -172,12 +181,16 @@ struct roost_event outbox_event(enum roost_event_kind kind, const struct worker 
 
 /* Queues an event for the driver. */
 void outbox_put(struct supervisor *supervisor, const struct roost_event *event);
+
+/* The same with a descriptor, which it takes. */
+void outbox_put_with(struct supervisor *supervisor, const struct roost_event *event, int fd);
 void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
                 const struct worker *worker, enum roost_code code, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* Hands on what the channel takes now. */
 void outbox_flush(struct supervisor *supervisor);
+void outbox_release(struct supervisor *supervisor);
 static inline bool outbox_is_empty(const struct supervisor *supervisor)
 {
     return supervisor->outbox_sent == supervisor->outbox.len;

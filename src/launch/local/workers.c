@@ -15,6 +15,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/spawn.h"
 #include "launch/local/supervisor.h"
+#include "rpc/channel.h"
 
 enum { START_AT_ONCE = 16 };
 
@@ -124,7 +125,7 @@ static bool open_logs(struct supervisor *supervisor, const struct worker *worker
 
 /* --- argv, environment, program --- */
 
-enum { LISTEN_VARIABLES = 2 };
+enum { OWN_VARIABLES = 3 }; /* LISTEN_PID, LISTEN_FDS, ROOST_CHANNEL */
 
 /* Memory of one start: pointers into the spec, and the few strings that are made here. */
 struct start {
@@ -134,6 +135,8 @@ struct start {
     char *path_text;
     char listen_pid[sizeof "LISTEN_PID=" + SPAWN_PID_DIGITS];
     char listen_fds[32];
+    char channel[48];
+    int ends[2]; /* of the channel: the driver's and the process's; -1 = none */
     int handed[SPAWN_HANDED_MAX];
     int32_t handed_count;
 };
@@ -198,6 +201,9 @@ static bool find_program(struct start *start, const char *program)
 
 static void start_release(struct start *start)
 {
+    for (int i = 0; i < 2; i++)
+        if (start->ends[i] >= 0)
+            close(start->ends[i]);
     free(start->strings);
     free(start->paths);
     free(start->path_text);
@@ -211,6 +217,17 @@ static char **put_listen(struct start *start, char **at)
     snprintf(start->listen_fds, sizeof start->listen_fds, "LISTEN_FDS=%d", start->handed_count);
     *at++ = start->listen_pid;
     *at++ = start->listen_fds;
+    return at;
+}
+
+/* The process's end of a channel to the driver comes behind the sockets that are handed over. */
+static char **put_channel(struct start *start, char **at, int32_t life)
+{
+    int place = start->handed_count++;
+    if (place < SPAWN_HANDED_MAX)
+        start->handed[place] = start->ends[1];
+    snprintf(start->channel, sizeof start->channel, "ROOST_CHANNEL=%d:%d", 3 + place, life);
+    *at++ = start->channel;
     return at;
 }
 
@@ -236,7 +253,7 @@ static bool start_fill(struct start *start, struct supervisor *supervisor,
     const struct spec_component *component = worker_component(supervisor, worker);
     const struct spec_process *process = worker_process(supervisor, worker);
     size_t count = (size_t)process->argv.count + component->base_env.count + process->env.count;
-    start->strings = calloc(count + LISTEN_VARIABLES + 2, sizeof *start->strings);
+    start->strings = calloc(count + OWN_VARIABLES + 2, sizeof *start->strings);
     if (!start->strings)
         return false;
     take_ports(supervisor, process, start);
@@ -244,7 +261,9 @@ static bool start_fill(struct start *start, struct supervisor *supervisor,
     char **at = put_list(start->env, &component->base_env);
     at = put_list(at, &process->env);
     if (start->handed_count)
-        put_listen(start, at);
+        at = put_listen(start, at);
+    if (start->ends[1] >= 0)
+        put_channel(start, at, worker->life);
     return find_program(start, process->argv.first);
 }
 
@@ -263,7 +282,7 @@ static void say_failed(struct supervisor *supervisor, const struct worker *worke
 }
 
 static void life_begins(struct supervisor *supervisor, struct worker *worker,
-                        const struct spawned *spawned)
+                        const struct spawned *spawned, struct start *start)
 {
     worker->pid = spawned->pid;
     worker->pidfd = spawned->pidfd;
@@ -273,17 +292,28 @@ static void life_begins(struct supervisor *supervisor, struct worker *worker,
     remember_pid(supervisor, worker);
     ready_reset(supervisor, worker);
     struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
-    outbox_put(supervisor, &event);
+    if (start->ends[0] < 0) {
+        outbox_put(supervisor, &event);
+        return;
+    }
+    outbox_put_with(supervisor, &event, start->ends[0]);
+    start->ends[0] = -1;
 }
 
 bool worker_start(struct supervisor *supervisor, struct worker *worker)
 {
-    struct start start = {0};
+    struct start start = {.ends = {-1, -1}};
     int logs[2];
     worker->life++;
+    if (supervisor->setup.has_channels && !channel_stream(start.ends)) {
+        lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "cannot make its channel: %s",
+                   strerror(errno));
+        return false;
+    }
     if (!open_logs(supervisor, worker, logs)) {
         lives_fail(supervisor, worker, ROOST_ERR_IO, "cannot open its log files in '%s/%d': %s",
                    worker_component(supervisor, worker)->name, worker->rank, strerror(errno));
+        start_release(&start);
         return false;
     }
     bool is_started = false;
@@ -299,7 +329,7 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
             .fd = {supervisor->null, logs[0], logs[1]},
             .handed = start.handed,
             .handed_count = start.handed_count,
-            .listen_pid = start.handed_count ? start.listen_pid + sizeof "LISTEN_PID=" - 1 : NULL,
+            .listen_pid = *start.listen_pid ? start.listen_pid + sizeof "LISTEN_PID=" - 1 : NULL,
             .nofile = &supervisor->nofile,
         };
         worker->started_at = clock_read(CLOCK_REALTIME);
@@ -308,7 +338,7 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
         struct spawned spawned = spawn_process(&spawn);
         is_started = spawned.failed == SPAWN_OK;
         if (is_started)
-            life_begins(supervisor, worker, &spawned);
+            life_begins(supervisor, worker, &spawned, &start);
         else
             say_failed(supervisor, worker, &spawned);
     }
