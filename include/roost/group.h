@@ -28,8 +28,11 @@ ROOST_API struct roost_group *roost_group_start(const struct roost_run_options *
                                                 struct roost_report *report,
                                                 struct roost_error *err);
 
-/* Ends the processes: their channels close, which is the end of roost_worker_serve, they are asked by
- * SIGTERM, and what is left after the grace is killed. Calls must have been freed before. */
+/* Ends the processes: they are asked by SIGTERM, and what is left after the grace is killed. Calls that
+ * are under way have their outcomes then; those that follow are not run. Again: nothing. */
+ROOST_API void roost_group_close(struct roost_group *group);
+
+/* Closes the group and frees it. Its calls must have been freed before. */
 ROOST_API void roost_group_free(struct roost_group *group);
 
 ROOST_API const char *roost_group_name(const struct roost_group *group);

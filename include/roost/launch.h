@@ -41,7 +41,11 @@ struct roost_run_options {
     const struct roost_component *placed;
     const char *name;
     const char *const
-        *extra_env;         /* "NAME=value", NULL-terminated: over what roost sets; NULL = none */
+        *extra_env; /* "NAME=value", NULL-terminated: over what roost sets; NULL = none */
+    const char *const
+        *forker; /* words of a program that forks processes like those of `command` when it is
+                                  asked to (src/launch/local/forks.h says how), NULL-terminated; for
+                                  processes with channels. NULL = they are executed */
     const char *name_space; /* of somebody who holds it for several runs; NULL = one of its own */
     const char *logs_dir; /* where runs are kept, over roost.logs.dir; NULL = as the config says */
     bool has_channels;    /* every process can be called: see roost_group_start */

@@ -28,6 +28,7 @@ struct launch_options {
                                                from roost.launch, under `name` */
     const char *name;
     const char *const *extra_env; /* set over everything else; NULL = nothing */
+    const char *const *forker;    /* see roost_run_options; NULL = none */
     const char *config_dir;       /* where a relative cwd starts; NULL = the folder of the config as
                                        its path was written, the caller's own for standard input */
 };

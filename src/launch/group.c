@@ -12,7 +12,11 @@
 #include "launch/run_internal.h"
 #include "rpc/links.h"
 
-enum { GRACE_MS = 1000, WHY_MAX = 128, KILL_WAIT_MS = 15000 };
+enum {
+    GRACE_MS = 1000,
+    WHY_MAX = 128,
+    CLOSE_MS = 60000 /* kills come after the grace; this is for a machine that does not answer */
+};
 
 struct member {
     int32_t pid; /* -1 = not started yet */
@@ -160,17 +164,26 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
     return NULL;
 }
 
+static bool is_over(void *context)
+{
+    return ((const struct roost_group *)context)->run->is_finished;
+}
+
+void roost_group_close(struct roost_group *group)
+{
+    links_lock(group->links);
+    (void)roost_run_stop(group->run, SIGTERM, NULL);
+    links_unlock(group->links);
+    (void)links_wait(group->links, CLOSE_MS, is_over, group);
+}
+
 void roost_group_free(struct roost_group *group)
 {
     if (!group)
         return;
+    if (group->links)
+        roost_group_close(group);
     links_free(group->links);
-    if (group->run) {
-        struct roost_event event;
-        (void)roost_run_stop(group->run, SIGTERM, NULL);
-        while (roost_run_next(group->run, KILL_WAIT_MS, &event))
-            continue;
-    }
     roost_run_free(group->run);
     free(group->members);
     free(group);

@@ -323,7 +323,8 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .command_count = given.command_count,
                                     .placed = given.placed,
                                     .name = given.name,
-                                    .extra_env = given.extra_env};
+                                    .extra_env = given.extra_env,
+                                    .forker = given.forker};
     bool is_wanted = given.placed || can_run(given.config, &diag);
     birth.commands = is_wanted ? commands_new(&wanted, &diag) : NULL;
     birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;

@@ -36,6 +36,10 @@ bool channel_stream(int out[2]);
 /* Sends a message; `fd` (-1 = none) is passed along and stays the caller's. */
 enum channel_result channel_send(int channel, uint16_t type, const void *body, size_t len, int fd);
 
+/* The same with several descriptors, for a receiver that is not this library: at most 8. */
+enum channel_result channel_send_many(int channel, uint16_t type, const void *body, size_t len,
+                                      const int *fds, int fd_count);
+
 /* Takes one message. */
 enum channel_result channel_receive(int channel, struct message *out);
 

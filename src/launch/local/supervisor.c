@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
+#include "launch/local/forks.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -98,7 +99,8 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
         } else if (events[i].data.fd == GUARDIAN_DRIVER) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, GUARDIAN_DRIVER, NULL);
             lose_driver(supervisor);
-        } else if (control_serve(supervisor, events[i].data.fd)) {
+        } else if (control_serve(supervisor, events[i].data.fd) ||
+                   forks_hear(supervisor, events[i].data.fd)) {
             continue;
         } else if (events[i].data.fd == supervisor->guardian) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->guardian, NULL);

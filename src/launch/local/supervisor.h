@@ -17,6 +17,7 @@
 
 enum worker_state {
     WORKER_WAITING, /* not started yet */
+    WORKER_FORKING, /* its forker was asked, see forks.h */
     WORKER_RUNNING,
     WORKER_RESTING, /* between two lives */
     WORKER_ENDED,   /* for good */
@@ -33,6 +34,8 @@ struct worker {
     int64_t restart_at; /* ms */
     int32_t quick_ends; /* lives in a row that ended soon after they began */
     bool was_told;      /* roost has sent it a signal that ends */
+    bool has_logs;      /* its log files were made */
+    int driver_end;     /* of its channel, while it is forking */
     bool is_ready;
     bool is_probing;
     struct port_probe probe; /* of its ready port, while is_probing */
@@ -51,6 +54,9 @@ struct component_run {
     int32_t ready_count;
     int64_t ready_deadline; /* ms */
     int log_dir;            /* -1 = not made yet */
+    int forker;             /* channel to its warm program, -1 = none */
+    int32_t forking;        /* workers that were asked of it */
+    bool is_cold;           /* it has none, or has given up */
 };
 
 /* Somebody at the control socket. */
@@ -119,6 +125,11 @@ bool workers_start_some(struct supervisor *supervisor);
 /* Starts one life. False when it could not be: the run is then being ended. */
 bool worker_start(struct supervisor *supervisor, struct worker *worker);
 
+/* A life has begun; takes the driver's end of its channel (-1 = none). */
+struct spawned;
+void worker_begins(struct supervisor *supervisor, struct worker *worker,
+                   const struct spawned *spawned, int driver_end);
+
 /* The worker with this pid, or NULL. */
 struct worker *worker_find(struct supervisor *supervisor, int32_t pid);
 void worker_forget_pid(struct supervisor *supervisor, struct worker *worker);
@@ -139,6 +150,9 @@ static inline const struct spec_process *worker_process(const struct supervisor 
 /* Opens one of its log files, 0 = stdout, 1 = stderr, with these open(2) flags; -1 with errno. */
 int worker_open_log(struct supervisor *supervisor, const struct worker *worker, int stream,
                     int flags);
+
+/* Makes or opens both of its log files for a new life; false with errno. */
+bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2]);
 
 /* --- lives.c --- */
 
