@@ -82,6 +82,10 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"follow_parent", binding_follow_parent, METH_O,
+     "Whether the parent has that pid; this process dies with it."},
+    {"duplicate_above", binding_duplicate_above, METH_VARARGS,
+     "(fd, least): a second descriptor for the same thing, not below `least`"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -144,7 +148,10 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    if (!it->column ||
+    it->group = it->column ? add_type(module, &group_spec) : NULL;
+    it->call = it->group ? add_type(module, &call_spec) : NULL;
+    it->answer = it->call ? add_type(module, &answer_spec) : NULL;
+    if (!it->answer ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -165,6 +172,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->group);
+    Py_VISIT(it->call);
+    Py_VISIT(it->answer);
     return 0;
 }
 
@@ -181,6 +191,9 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->group);
+    Py_CLEAR(it->call);
+    Py_CLEAR(it->answer);
     return 0;
 }
 
