@@ -82,6 +82,9 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},
+    {"allow_tracing", binding_allow_tracing, METH_NOARGS,
+     "lets the user's other processes look into this one with a debugger"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -144,7 +147,9 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    if (!it->column ||
+    it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
+    it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
+    if (!it->request ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -165,6 +170,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->worker_channel);
+    Py_VISIT(it->request);
     return 0;
 }
 
@@ -181,6 +188,8 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->worker_channel);
+    Py_CLEAR(it->request);
     return 0;
 }
 
