@@ -113,17 +113,6 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
-/* Bytes-like objects of the caller, lent for one call. */
-struct buffers {
-    Py_buffer *views;
-    struct roost_bytes *bytes; /* [count] */
-    Py_ssize_t count;
-};
-
-/* Fills *out from a sequence of bytes-like objects; false with an exception. */
-bool buffers_open(struct buffers *out, PyObject *sequence);
-void buffers_close(struct buffers *buffers);
-
 /* A request that came over a channel object, which it holds. Takes it, also on failure. */
 PyObject *request_take(PyObject *channel, struct roost_request *request);
 
