@@ -1,6 +1,7 @@
 """The local engine: groups as processes of this machine, over the C library's groups and calls."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
 from roost._serve import START, SearchPath, Start, read_value
+from roost._warm import library_modules
 
 POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
 
@@ -38,7 +40,7 @@ class LocalEngine:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
             self._config, self._cluster, request.placements, request.name, worker_command(request), dict(os.environ), extra,
-            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
+            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never", forker=forker_command(request),
         )  # fmt: skip
         try:
             starting = group.call(START, message, None, None)
@@ -69,6 +71,14 @@ def worker_command(request: LaunchRequest) -> list[str]:
     return command + [f"{rank}={path}" for rank, path in request.interpreters.items()]
 
 
+def forker_command(request: LaunchRequest) -> list[str] | None:
+    """The warm program that forks the workers; None where each has to be started by itself."""
+    if not request.warm or request.interpreters:
+        return None
+    order = {"path": search_path(), "modules": library_modules(request.cls), "main": "roost._worker_main"}
+    return [sys.executable, "-P", "-m", "roost._fork_server", json.dumps(order)]
+
+
 def find_program() -> str:
     """The roost program that came with this package."""
     here = Path(__file__).parent
@@ -83,17 +93,17 @@ def find_program() -> str:
 
 
 def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
-    try:
-        group.wait_ready(request.timeout)
-    except _roost.Error as error:
-        rank = getattr(error, "rank", -1)
-        refusal = getattr(error, "refusal", None)
-        if error.code == "timeout":
-            raise Timeout(f"group {request.name!r} was not ready after {request.timeout:g} s: {error}") from None
-        if error.code != "worker":
-            raise EngineError(f"group {request.name!r} could not be started: {error}") from error
-        outcome = read_refusal(rank, refusal) if refusal else Outcome(rank, "unknown", error=str(error), end=end_of(group, rank))
-        raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
+    problem = group.wait_ready(request.timeout)
+    if problem is None:
+        return
+    code, message, rank = problem
+    if code == "timeout":
+        raise Timeout(f"group {request.name!r} was not ready after {request.timeout:g} s: {message}")
+    if code != "worker" or rank < 0:
+        raise EngineError(f"group {request.name!r} could not be started: {message}")
+    known = group.rank(rank)
+    outcome = read_refusal(rank, known["bytes"]) if known["state"] == "refused" else Outcome(rank, "unknown", error=message, end=known["end"])
+    raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
 
 
 def read_refusal(rank: int, message: bytes) -> Outcome:
@@ -175,7 +185,7 @@ class LocalCall:
     def outcomes(self) -> list[Outcome]:
         return [self._read(*outcome) for outcome in self._call.outcomes()]
 
-    def _read(self, rank: int, word: str, message: memoryview | bytes, why: str) -> Outcome:
+    def _read(self, rank: int, word: str, message: _roost.Answer | bytes, why: str) -> Outcome:
         if word == "value":
             return read_answer(memoryview(message)).outcome(rank)
         if word == "error":
