@@ -40,7 +40,8 @@ class LocalEngine:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
             self._config, self._cluster, request.placements, request.name, worker_command(request), dict(os.environ), extra,
-            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never", forker=forker_command(request),
+            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
+            port_base=int(os.environ.get("ROOST_PORT_BASE", "0")), forker=forker_command(request),
         )  # fmt: skip
         try:
             starting = group.call(START, message, None, None)
