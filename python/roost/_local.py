@@ -17,6 +17,7 @@ from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
+from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_value
 from roost._warm import library_modules
 
@@ -43,14 +44,16 @@ class LocalEngine:
             find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
             port_base=int(os.environ.get("ROOST_PORT_BASE", "0")), forker=forker_command(request),
         )  # fmt: skip
+        screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
+        running = LocalGroup(group, screen)
         try:
             starting = group.call(START, message, None, None)
             wait_ready(group, request)
             del starting
         except BaseException:
-            group.close()
+            running.close()
             raise
-        return LocalGroup(group)
+        return running
 
     def find_group(self, name: str) -> "LocalGroup":
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
@@ -119,8 +122,8 @@ def end_of(group: _roost.Group, rank: int) -> dict[str, Any] | None:
 
 
 class LocalGroup:
-    def __init__(self, group: _roost.Group) -> None:
-        self._group = group
+    def __init__(self, group: _roost.Group, screen: Screen | None) -> None:
+        self._group, self._screen = group, screen
         self.world_size = group.size
         self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
         self._lock = threading.Lock()
@@ -130,6 +133,8 @@ class LocalGroup:
 
     def close(self) -> None:
         self._group.close()
+        if self._screen is not None:
+            self._screen.close()
 
     def watch(self) -> "Watch":
         """What tells coroutines of the running loop that answers have come."""
