@@ -13,7 +13,7 @@
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
-    PyTypeObject *group, *call, *answer;
+    PyTypeObject *group, *call, *answer, *worker_channel, *request;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -113,6 +113,13 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
+/* A request that came over a channel object, which it holds. Takes it, also on failure. */
+PyObject *request_take(PyObject *channel, struct roost_request *request);
+
+/* Functions of the module: the signal kills the process; processes of the user may trace this one. */
+PyObject *binding_die_on(PyObject *module, PyObject *number);
+PyObject *binding_allow_tracing(PyObject *module, PyObject *nothing);
+
 /* Functions of the module: (config, cluster or None, slots or None, sizes_only) -> (JSON, warnings),
  * and (rows, resolve) -> (indices, nodes, resolved). */
 PyObject *binding_groups_json(PyObject *module, PyObject *args);
@@ -153,6 +160,6 @@ PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
 
 extern PyType_Spec group_spec, call_spec, answer_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
-    placement_spec, column_spec;
+    placement_spec, column_spec, worker_channel_spec, request_spec;
 
 #endif

@@ -95,7 +95,7 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
 {
     static char *names[] = {"config",   "cluster", "placements", "name",      "command",
                             "env",      "extra",   "program",    "namespace", "has_cgroup",
-                            "logs_dir", "grace",   "port_base",  NULL};
+                            "logs_dir", "grace",   "port_base",  "forker",    NULL};
     struct binding *binding = binding_of(type);
     struct roost_run_options options = {0};
     PyObject *config, *cluster, *placements, *command, *env, *extra, *forker = Py_None;

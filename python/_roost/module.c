@@ -82,6 +82,9 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},
+    {"allow_tracing", binding_allow_tracing, METH_NOARGS,
+     "lets the user's other processes look into this one with a debugger"},
     {"follow_parent", binding_follow_parent, METH_O,
      "Whether the parent has that pid; this process dies with it."},
     {"duplicate_above", binding_duplicate_above, METH_VARARGS,
@@ -148,7 +151,9 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    it->group = it->column ? add_type(module, &group_spec) : NULL;
+    it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
+    it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
+    it->group = it->request ? add_type(module, &group_spec) : NULL;
     it->call = it->group ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
     if (!it->answer ||
@@ -172,6 +177,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->worker_channel);
+    Py_VISIT(it->request);
     Py_VISIT(it->group);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
@@ -191,6 +198,8 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->worker_channel);
+    Py_CLEAR(it->request);
     Py_CLEAR(it->group);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
@@ -12,6 +12,9 @@ from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
+
+if TYPE_CHECKING:
+    from roost._engine import EngineLink
 
 
 class Cluster:
@@ -22,8 +25,11 @@ class Cluster:
     ``ROOST_CLUSTER``, ``roost.cluster`` of the config, this machine.
 
     ``cluster_cfg`` is the path of a config, a whole config with a ``cluster`` key, or that section
-    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
-    ``distributed_log_dir``, ``namespace`` and ``timeout`` are taken and not used.
+    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
+
+    Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
+    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    time, each as its own arguments say.
 
     >>> cluster = Cluster(cluster="2x8 A800")
     >>> cluster.num_nodes, cluster.num_accelerators
@@ -47,6 +53,8 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
+        self._namespace, self._timeout = namespace, float(timeout)
+        self._link: EngineLink | None = None
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
             raise EngineError("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
@@ -108,6 +116,14 @@ class Cluster:
         """The group with that label, ``cluster`` when none is named, or None."""
         wanted = "cluster" if label is None else as_text("label", label)
         return next((self._make_group(group) for group in self._value.groups if group[0] == wanted), None)
+
+    def _engine_link(self) -> "EngineLink":
+        """The engine that runs groups on this cluster; there is none before it is asked for."""
+        if self._link is None:
+            from roost._local import LocalEngine
+
+            self._link = LocalEngine(self._value, self._config, self._namespace)
+        return self._link
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot pickle a Cluster: make it again where it is needed, with the same arguments")

@@ -55,11 +55,13 @@ def send(channel: socket.socket, kind: int, body: bytes) -> None:
 def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
     """The next worker that is asked for; None at the end, or, with MSG_DONTWAIT, when none is waiting."""
     try:
-        message, fds, _, _ = socket.recv_fds(channel, MESSAGE_MAX, FDS, flags | socket.MSG_CMSG_CLOEXEC)
+        # Not recv_fds, which forgets its flags.
+        message, control, _, _ = channel.recvmsg(MESSAGE_MAX, socket.CMSG_LEN(FDS * 4), flags | socket.MSG_CMSG_CLOEXEC)
     except BlockingIOError:
         return None
     if not message:
         return None
+    fds = [fd for _, kind, data in control if kind == socket.SCM_RIGHTS for (fd,) in struct.iter_unpack("=i", data)]
     magic, version, kind, length = HEADER.unpack_from(message)
     body = message[HEADER.size :]
     if (magic, version, kind, length, len(fds)) != (MAGIC, VERSION, FORK_ONE, len(body), FDS):
