@@ -13,6 +13,7 @@
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
+    PyTypeObject *keeper, *client, *managers;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -117,6 +118,15 @@ PyObject *column_new(struct binding *binding, PyObject *owner, const struct colu
 PyObject *binding_groups_json(PyObject *module, PyObject *args);
 PyObject *binding_order_bundles(PyObject *module, PyObject *args);
 
+/* Functions of the module: namespaces of this user that live, and checks of names. */
+PyObject *binding_namespaces(PyObject *module, PyObject *env);
+PyObject *binding_check_address(PyObject *module, PyObject *text);
+PyObject *binding_check_group_name(PyObject *module, PyObject *text);
+
+/* A function of the module: a cluster as the JSON of a snapshot. */
+PyObject *binding_snapshot(PyObject *module, PyObject *cluster);
+
+extern PyType_Spec keeper_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec;
 

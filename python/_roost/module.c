@@ -82,6 +82,11 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"namespaces", binding_namespaces, METH_O,
+     "Namespaces of this user with living managers; takes the environment as NAME=value."},
+    {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
+    {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
+    {"snapshot", binding_snapshot, METH_O, "A Cluster as the JSON of a snapshot."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -144,7 +149,10 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    if (!it->column ||
+    it->keeper = it->column ? add_type(module, &keeper_spec) : NULL;
+    it->client = it->keeper ? add_type(module, &client_spec) : NULL;
+    it->managers = it->client ? add_type(module, &managers_spec) : NULL;
+    if (!it->managers ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -165,6 +173,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->keeper);
+    Py_VISIT(it->client);
+    Py_VISIT(it->managers);
     return 0;
 }
 
@@ -181,6 +192,9 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->keeper);
+    Py_CLEAR(it->client);
+    Py_CLEAR(it->managers);
     return 0;
 }
 

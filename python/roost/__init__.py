@@ -16,6 +16,16 @@ from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
 from roost._errors import EngineError, Timeout, WorkerError
+from roost._managers import (
+    CollectiveGroupInfo,
+    CollectiveManager,
+    DeviceLockManager,
+    NodeManager,
+    PortLockManager,
+    WorkerAddress,
+    WorkerInfo,
+    WorkerManager,
+)
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
 from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
@@ -29,8 +39,11 @@ __all__ = [
     "AcceleratorType",
     "Cluster",
     "ClusterConfig",
+    "CollectiveGroupInfo",
+    "CollectiveManager",
     "Column",
     "ComponentPlacement",
+    "DeviceLockManager",
     "EngineError",
     "Error",
     "FlexiblePlacementStrategy",
@@ -42,6 +55,7 @@ __all__ = [
     "NodeGroupEnvConfig",
     "NodeGroupInfo",
     "NodeInfo",
+    "NodeManager",
     "NodePlacementStrategy",
     "PackedPlacementStrategy",
     "Placement",
@@ -49,7 +63,11 @@ __all__ = [
     "PlacementStrategy",
     "Placements",
     "PlanWarning",
+    "PortLockManager",
     "RankError",
     "Timeout",
+    "WorkerAddress",
     "WorkerError",
+    "WorkerInfo",
+    "WorkerManager",
 ]
