@@ -12,7 +12,8 @@
 
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
-    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
+    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column, *processes,
+        *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -118,6 +119,6 @@ PyObject *binding_groups_json(PyObject *module, PyObject *args);
 PyObject *binding_order_bundles(PyObject *module, PyObject *args);
 
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
-    placement_spec, column_spec;
+    placement_spec, column_spec, processes_spec, leases_spec;
 
 #endif

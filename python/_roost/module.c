@@ -144,7 +144,9 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    if (!it->column ||
+    it->processes = it->column ? add_type(module, &processes_spec) : NULL;
+    it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
+    if (!it->leases ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -165,6 +167,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->processes);
+    Py_VISIT(it->leases);
     return 0;
 }
 
@@ -181,6 +185,8 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->processes);
+    Py_CLEAR(it->leases);
     return 0;
 }
 

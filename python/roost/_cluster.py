@@ -2,12 +2,13 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
-from roost._config import node_group_configs, read_config
+from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
@@ -47,12 +48,20 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
+        self._engine: Any = None
+        is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
+        if is_attaching and attaches_to_ray(engine):
+            self._take_engine(attach_ray(namespace))
+            return
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
             raise EngineError("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
+        if cluster is None and choose_engine(engine, config) == "ray":
+            self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
+            return
         if num_gpus_per_node is not None and cluster is not None:
             raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")
         text = os.fsencode(os.environ.get("ROOST_CLUSTER", "")) or None
@@ -67,6 +76,9 @@ class Cluster:
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         warn(self._value.warnings, 2)
+
+    def _take_engine(self, engine: Any) -> None:
+        self._engine, self._value, self._config = engine, engine.value, engine.config
 
     @property
     def num_nodes(self) -> int:
@@ -116,12 +128,44 @@ class Cluster:
         return f"<roost.Cluster: {self.num_nodes} nodes, {self.num_accelerators} accelerators>"
 
 
+ENGINES = ("local", "ray")
+
+
+def choose_engine(asked: str | None, config: _roost.Config | None) -> str:
+    """The argument, ROOST_ENGINE, the config's, else local."""
+    chosen = asked or os.environ.get("ROOST_ENGINE") or (config.engine if config else None) or "local"
+    if chosen not in ENGINES:
+        raise EngineError(f"ROOST_ENGINE is {chosen!r}: the engines are {' and '.join(ENGINES)}")
+    return chosen
+
+
+def attaches_to_ray(asked: str | None) -> bool:
+    """Whether Cluster() looks for its run on Ray: as it was told, or as a process of Ray's."""
+    if asked or os.environ.get("ROOST_ENGINE"):
+        return choose_engine(asked, None) == "ray"
+    ray = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())
+
+
+def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
+    from roost._ray import open_cluster
+
+    written = None if cluster_cfg is None else written_config(cluster_cfg)
+    return open_cluster(config, written, num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
+
+
+def attach_ray(namespace: str | None) -> Any:
+    from roost._ray import attach
+
+    return attach(namespace)
+
+
 def check_unused(distributed_log_dir: Any, engine: Any, namespace: Any, timeout: Any) -> None:
     """What planning does not use is checked all the same: scripts go on to run elsewhere."""
     if distributed_log_dir is not None:
         as_path("distributed_log_dir", distributed_log_dir)
-    if engine is not None and as_text("engine", engine) != "local":
-        raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
+    if engine is not None and as_text("engine", engine) not in ENGINES:
+        raise EngineError(f"engine {engine!r} is not there: the engines are {' and '.join(ENGINES)}")
     if namespace is not None:
         as_text("namespace", namespace)
     check_seconds("timeout", timeout)

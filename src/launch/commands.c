@@ -36,8 +36,31 @@ static void say_unknown(const struct launch_options *options, const char *name, 
     free(names);
 }
 
+/* One component under another name: a strategy's has none of its own. */
+static bool choose_one(struct commands *commands, struct diag *diag)
+{
+    const struct launch_options *options = &commands->options;
+    struct roost_component *placed = arena_array(&commands->arena, struct roost_component, 1);
+    commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
+    if (!placed || !commands->components) {
+        diag_nomem(diag);
+        return false;
+    }
+    *placed = *options->placed;
+    placed->name = options->name;
+    commands->components[commands->component_count++] = (struct component_commands){
+        .name = placed->name,
+        .placed = placed,
+        .launch = config_find_launch(options->config, placed->name),
+        .process_count = placed->world_size,
+    };
+    return true;
+}
+
 static bool choose_components(struct commands *commands, struct diag *diag)
 {
+    if (commands->options.placed)
+        return choose_one(commands, diag);
     const struct launch_options *options = &commands->options;
     size_t count = roost_plan_component_count(options->plan);
     for (size_t i = 0; i < options->component_count; i++)

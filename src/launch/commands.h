@@ -16,6 +16,8 @@ struct launch_options {
     const struct roost_config *config;
     const struct roost_cluster *cluster;
     const struct roost_plan *plan; /* of this config on this cluster */
+    const struct roost_component *placed; /* of the plan: it alone, called `name`; NULL = the plan's */
+    const char *name;
     const char *const *env; /* the caller's environment, NULL-terminated: what processes inherit;
                                        NULL = nothing */
     const char *const *components; /* only these, in any order; with count 0 all */
@@ -44,6 +46,7 @@ struct process_command {
     int32_t own_count;      /* env[0 .. own_count - 1], sorted by name, is what the config and roost
                                  set; what is behind is inherited, for some of the processes only */
     const char *cwd; /* absolute if config_dir is or the user wrote it so; NULL = the caller's */
+    const char *interpreter; /* the Python of its node group's env_config, or NULL */
     const char *ready_what; /* the file (relative to cwd) or line that `ready` waits for; NULL = it
                                  waits for none */
 };
