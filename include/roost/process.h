@@ -17,13 +17,14 @@ struct roost_processes;
 
 /* All is borrowed until the processes are freed. */
 struct roost_processes_options {
-    const struct roost_config *config; /* may be NULL: no env_configs, no launch settings */
+    const struct roost_config *config; /* may be NULL: no env_configs */
     const struct roost_cluster *cluster;
     const struct roost_component *component; /* of a plan on this cluster */
     const char *name;                        /* what the component is called */
     const char *const *env;     /* "NAME=value", NULL-terminated: what the processes inherit where
                                    they run; NULL = nothing */
-    const char *const *command; /* its words, where the config has none */
+    const char *const *extra_env; /* set over everything else; NULL = nothing */
+    const char *const *command; /* its words */
     size_t command_count;
     const char *config_dir; /* where a relative cwd starts; NULL = as the config's path was written */
 };

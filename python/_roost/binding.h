@@ -12,8 +12,9 @@
 
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
-    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column, *processes,
-        *leases;
+    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column,
+        *worker_channel, *request;
+    PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -113,12 +114,31 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
+/* Bytes-like objects of the caller, lent for one call. */
+struct buffers {
+    Py_buffer *views;
+    struct roost_bytes *bytes; /* [count] */
+    Py_ssize_t count;
+};
+
+/* Fills *out from a sequence of bytes-like objects; false with an exception. */
+bool buffers_open(struct buffers *out, PyObject *sequence);
+void buffers_close(struct buffers *buffers);
+
+/* A request that came over a channel object, which it holds. Takes it, also on failure. */
+PyObject *request_take(PyObject *channel, struct roost_request *request);
+
+/* Functions of the module: the signal kills the process; processes of the user may trace this one. */
+PyObject *binding_die_on(PyObject *module, PyObject *number);
+PyObject *binding_allow_tracing(PyObject *module, PyObject *nothing);
+
 /* Functions of the module: (config, cluster or None, slots or None, sizes_only) -> (JSON, warnings),
  * and (rows, resolve) -> (indices, nodes, resolved). */
 PyObject *binding_groups_json(PyObject *module, PyObject *args);
 PyObject *binding_order_bundles(PyObject *module, PyObject *args);
 
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
-    placement_spec, column_spec, processes_spec, leases_spec;
+    placement_spec, column_spec, worker_channel_spec, request_spec;
+extern PyType_Spec processes_spec, leases_spec;
 
 #endif

@@ -9,7 +9,7 @@ struct processes_object {
     struct roost_processes *value;
     /* What the value borrows from. */
     PyObject *cluster, *placements, *config, *name, *folder;
-    struct texts env, command;
+    struct texts env, command, extra;
 };
 
 static void dealloc(PyObject *self)
@@ -23,6 +23,7 @@ static void dealloc(PyObject *self)
     Py_XDECREF(it->folder);
     texts_close(&it->env);
     texts_close(&it->command);
+    texts_close(&it->extra);
     binding_dealloc(self);
 }
 
@@ -41,6 +42,7 @@ static bool build(struct processes_object *it, struct binding *binding)
         .component = placements_component(it->placements),
         .name = binding_text(binding, it->name, "name"),
         .env = it->env.texts,
+        .extra_env = it->extra.texts,
         .command = it->command.texts,
         .command_count = (size_t)it->command.count,
         .config_dir = it->folder == Py_None ? NULL : binding_text(binding, it->folder, "folder"),
@@ -65,12 +67,12 @@ static bool build(struct processes_object *it, struct binding *binding)
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"cluster", "placements", "name",   "config",
-                            "env",     "command",    "folder", NULL};
+                            "env",     "command",    "folder", "extra", NULL};
     struct binding *binding = binding_of(type);
     PyObject *cluster, *placements, *name, *config = Py_None, *env = NULL, *command = NULL;
-    PyObject *folder = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|OOOO:Processes", words, &cluster,
-                                     &placements, &name, &config, &env, &command, &folder) ||
+    PyObject *folder = Py_None, *extra = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|OOOOO:Processes", words, &cluster,
+                                     &placements, &name, &config, &env, &command, &folder, &extra) ||
         !binding_want(cluster, binding->cluster, "cluster") ||
         !binding_want(placements, binding->placements, "placements") ||
         (config != Py_None && !binding_want(config, binding->config, "config")))
@@ -85,6 +87,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->folder = keep(folder);
     if ((env && !texts_open(binding, &self->env, env, "env")) ||
         (command && !texts_open(binding, &self->command, command, "command")) ||
+        (extra && !texts_open(binding, &self->extra, extra, "extra")) ||
         !build(self, binding))
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -204,7 +207,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "Processes(cluster, placements, name, config=None, env=(), command=(), folder=None)"},
+     "Processes(cluster, placements, name, config=None, env=(), command=(), folder=None, extra=())"},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, fields},

@@ -16,11 +16,13 @@ from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
 from roost._errors import EngineError, Timeout, WorkerError
+from roost._group import WorkerGroup
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
 from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
 from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
 from roost._words import AcceleratorType, PlacementMode, PlanWarning
+from roost._worker import Worker
 
 Sequence.register(Placements)
 
@@ -51,5 +53,7 @@ __all__ = [
     "PlanWarning",
     "RankError",
     "Timeout",
+    "Worker",
     "WorkerError",
+    "WorkerGroup",
 ]

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
@@ -13,6 +13,9 @@ from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
+
+if TYPE_CHECKING:
+    from roost._engine import EngineLink
 
 
 class Cluster:
@@ -23,8 +26,11 @@ class Cluster:
     ``ROOST_CLUSTER``, ``roost.cluster`` of the config, this machine.
 
     ``cluster_cfg`` is the path of a config, a whole config with a ``cluster`` key, or that section
-    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
-    ``distributed_log_dir``, ``namespace`` and ``timeout`` are taken and not used.
+    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
+
+    Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
+    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    time, each as its own arguments say.
 
     >>> cluster = Cluster(cluster="2x8 A800")
     >>> cluster.num_nodes, cluster.num_accelerators
@@ -48,7 +54,8 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
-        self._engine: Any = None
+        self._namespace, self._timeout = namespace, float(timeout)
+        self._link: EngineLink | None = None
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
@@ -78,7 +85,7 @@ class Cluster:
         warn(self._value.warnings, 2)
 
     def _take_engine(self, engine: Any) -> None:
-        self._engine, self._value, self._config = engine, engine.value, engine.config
+        self._link, self._value, self._config = engine, engine.value, engine.config
 
     @property
     def num_nodes(self) -> int:
@@ -120,6 +127,14 @@ class Cluster:
         """The group with that label, ``cluster`` when none is named, or None."""
         wanted = "cluster" if label is None else as_text("label", label)
         return next((self._make_group(group) for group in self._value.groups if group[0] == wanted), None)
+
+    def _engine_link(self) -> "EngineLink":
+        """The engine that runs groups on this cluster; there is none before it is asked for."""
+        if self._link is None:
+            from roost._local import LocalEngine
+
+            self._link = LocalEngine(self._value, self._config, self._namespace)
+        return self._link
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot pickle a Cluster: make it again where it is needed, with the same arguments")

@@ -13,10 +13,12 @@ from typing import Any
 from roost import _roost
 from roost._arguments import as_text, fault
 from roost._config import read_written
-from roost._engine import LaunchRequest
-from roost._errors import EngineError, Timeout, WorkerError
+from roost._engine import LaunchRequest, Outcome
+from roost._errors import EngineError, Timeout
+from roost._handle import failure_of
+from roost._host import Answer
 from roost._ray_cluster import alive_nodes, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
-from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
+from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
 from roost._ray_managers import NAMES, Manager, PortKeeper
 from roost._ray_nodes import build_cluster, environ_texts, probe_nodes, snapshot
 from roost._ray_reserve import Devices, Reservation, devices_of
@@ -177,12 +179,13 @@ class RayEngine:
         for node_rank in node_of_rank:
             if node_rank not in made:
                 made[node_rank] = self._processes(request, node_rank).fill(*facts)
-        return [
-            (made[node_rank][rank][0] | request.env, made[node_rank][rank][3]) for rank, node_rank in enumerate(node_of_rank)
-        ]  # fmt: skip
+        return [(made[node_rank][rank][0], made[node_rank][rank][3]) for rank, node_rank in enumerate(node_of_rank)]
 
     def _processes(self, request: LaunchRequest, node_rank: int) -> _roost.Processes:
-        return _roost.Processes(self.value, request.placements, request.name, self.config, environ_texts(self._inherited(node_rank)))
+        extra = request.env | ({"CATCH_SYSTEM_FAILURE": "1"} if request.catch_system_failure else {})
+        return _roost.Processes(
+            self.value, request.placements, request.name, self.config, environ_texts(self._inherited(node_rank)), extra=environ_texts(extra),
+        )  # fmt: skip
 
     def _inherited(self, node_rank: int) -> dict[str, str]:
         driver = {name: value for name, value in os.environ.items() if name.startswith("RLINF_")}
@@ -277,16 +280,14 @@ class RayEngine:
 
     def _check_ready(self, request: LaunchRequest, rank: Rank, ref: Any, planned: dict[str, str]) -> None:
         placement = request.placements[rank.rank]
-        place: dict[str, Any] = {"rank": rank.rank, "node_rank": placement.cluster_node_rank, "accelerators": placement.visible_accelerators}
         try:
             report = self._ray.get(ref)
         except Exception as error:
-            words = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
-            kind = type(error).__name__
-            raise WorkerError(f"rank {rank.rank} of '{request.name}' could not be started on {rank.node}: {words[:600] or kind}", **place) from error
+            outcome = Outcome(rank.rank, "unknown", error=death_words(error, rank.node))
+            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from error
         if report.failure is not None:
-            error = WorkerError(f"rank {rank.rank} of '{request.name}' failed on {rank.node}: {report.failure.error}", traceback=report.failure.traceback, **place)
-            raise error from report.failure.exception
+            outcome = Answer(failure=report.failure).outcome(rank.rank)
+            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
         wrong = differences(planned, report, self.ids[placement.cluster_node_rank])
         if wrong:
             raise fault(EngineError, f"rank {rank.rank} of '{request.name}' is not as planned: {'; '.join(wrong[:5])}", hint="something between Ray and the worker changes its environment: sitecustomize, a plugin of Ray, py_executable")

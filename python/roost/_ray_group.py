@@ -138,16 +138,11 @@ class RayCall:
         self._take()
         return any(outcome is not None and outcome.kind != "value" for outcome in self._outcomes)
 
-    async def async_wait(self, timeout: float | None) -> bool:
+    async def async_wait(self) -> None:
         refs = self._waiting()
-        if not refs:
-            return True
-        futures = [asyncio.wrap_future(ref.future()) for ref in refs]
-        _, left = await asyncio.wait(futures, timeout=timeout)
-        for future in futures:
-            if future.done() and not future.cancelled():
-                future.exception()  # it is told by outcomes()
-        return not left
+        if refs:
+            # How each of them ended is told by outcomes().
+            await asyncio.gather(*(asyncio.wrap_future(ref.future()) for ref in refs), return_exceptions=True)
 
     def outcomes(self) -> list[Outcome]:
         self._take()

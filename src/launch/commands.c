@@ -36,31 +36,8 @@ static void say_unknown(const struct launch_options *options, const char *name, 
     free(names);
 }
 
-/* One component under another name: a strategy's has none of its own. */
-static bool choose_one(struct commands *commands, struct diag *diag)
-{
-    const struct launch_options *options = &commands->options;
-    struct roost_component *placed = arena_array(&commands->arena, struct roost_component, 1);
-    commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
-    if (!placed || !commands->components) {
-        diag_nomem(diag);
-        return false;
-    }
-    *placed = *options->placed;
-    placed->name = options->name;
-    commands->components[commands->component_count++] = (struct component_commands){
-        .name = placed->name,
-        .placed = placed,
-        .launch = config_find_launch(options->config, placed->name),
-        .process_count = placed->world_size,
-    };
-    return true;
-}
-
 static bool choose_components(struct commands *commands, struct diag *diag)
 {
-    if (commands->options.placed)
-        return choose_one(commands, diag);
     const struct launch_options *options = &commands->options;
     size_t count = roost_plan_component_count(options->plan);
     for (size_t i = 0; i < options->component_count; i++)
@@ -82,6 +59,22 @@ static bool choose_components(struct commands *commands, struct diag *diag)
             .process_count = placed->world_size,
         };
     }
+    return true;
+}
+
+/* One component of its own, which the config does not launch. */
+static bool take_component(struct commands *commands, struct diag *diag)
+{
+    const struct launch_options *options = &commands->options;
+    commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
+    if (!commands->components) {
+        diag_nomem(diag);
+        return false;
+    }
+    commands->components[commands->component_count++] =
+        (struct component_commands){.name = options->name,
+                                    .placed = options->placed,
+                                    .process_count = options->placed->world_size};
     return true;
 }
 
@@ -246,7 +239,9 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
         return NULL;
     }
     commands->options = *options;
-    bool is_good = choose_components(commands, diag) && find_environments(commands, diag);
+    bool is_chosen_well =
+        options->placed ? take_component(commands, diag) : choose_components(commands, diag);
+    bool is_good = is_chosen_well && find_environments(commands, diag);
     if (is_good && diag->errors == errors) {
         if (options->command_count > 0)
             share_command(commands, diag);

@@ -29,6 +29,7 @@ struct roost_processes *roost_processes_new(const struct roost_processes_options
         .placed = options->component,
         .name = options->name,
         .env = options->env,
+        .extra_env = options->extra_env,
         .command = options->command,
         .command_count = options->command_count,
         .is_command_optional = true,

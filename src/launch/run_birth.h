@@ -5,7 +5,7 @@
 #include "launch/commands.h"
 #include "launch/run_internal.h"
 
-enum { NAMESPACE_MAX = 24 };
+enum { NAMESPACE_MAX = 64 };
 
 /* A run on its way. */
 struct birth {

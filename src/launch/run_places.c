@@ -14,7 +14,9 @@
 static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
 {
     const struct roost_config *config = birth->options->config;
-    struct strview dir = config->logs_dir.text, name = sv_from(config->source.name);
+    const char *wanted = birth->options->logs_dir;
+    struct strview dir = wanted ? sv_from(wanted) : config->logs_dir.text;
+    struct strview name = wanted ? SV("") : sv_from(config->source.name);
     size_t folder = name.len;
     *has_logs = dir.len > 0;
     if (!*has_logs)
@@ -48,6 +50,11 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
 static bool choose_namespace(struct birth *birth)
 {
     enum { TRIES = 10000 };
+    const char *given = birth->options->name_space;
+    if (given) {
+        snprintf(birth->name_space, sizeof birth->name_space, "%s", given);
+        return true;
+    }
     for (int i = 0; i < TRIES; i++) {
         char file[NAMESPACE_MAX + 16];
         snprintf(birth->name_space, sizeof birth->name_space, i ? "roost_%d" : "roost", i);
@@ -74,6 +81,8 @@ static bool choose_namespace(struct birth *birth)
 bool birth_sign_namespace(struct birth *birth)
 {
     const char *id = birth->run->dir.id;
+    if (birth->namespace_lock < 0)
+        return true; /* it is somebody else's */
     if (ftruncate(birth->namespace_lock, 0) == 0 &&
         pwrite(birth->namespace_lock, id, strlen(id), 0) == (ssize_t)strlen(id))
         return true;
