@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
@@ -16,6 +17,16 @@ from roost._words import warn
 
 if TYPE_CHECKING:
     from roost._engine import EngineLink
+    from roost._ray import RayEngine
+
+
+class Allocate:
+    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the one cluster on Ray that this process has."""
+
+    def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
+        from roost._ray_allocate import allocate
+
+        return partial(allocate, None if cluster is None else cluster._ray_engine())
 
 
 class Cluster:
@@ -56,6 +67,7 @@ class Cluster:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
         self._link: EngineLink | None = None
+        self._is_on_ray = False
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
@@ -84,8 +96,18 @@ class Cluster:
         self._config = config
         warn(self._value.warnings, 2)
 
-    def _take_engine(self, engine: Any) -> None:
+    def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config
+        self._is_on_ray = True
+
+    def _ray_engine(self) -> "RayEngine":
+        from roost._ray import RayEngine
+
+        if not isinstance(self._link, RayEngine):
+            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
+        return self._link
+
+    allocate = Allocate()
 
     @property
     def num_nodes(self) -> int:
@@ -107,7 +129,7 @@ class Cluster:
     @property
     def nodes(self) -> list[NodeInfo]:
         """In node order; records of the caller's own."""
-        return [make_node(self._value.node(rank)) for rank in range(self.num_nodes)]
+        return [self.get_node_info(rank) for rank in range(self.num_nodes)]
 
     @property
     def node_groups(self) -> list[NodeGroupInfo]:
@@ -118,10 +140,13 @@ class Cluster:
         label, hardware_type, node_ranks, _ = group
         configs = node_group_configs(self._config) if self._config else []
         env_configs = next((config.env_configs for config in configs if config.label == label), None)
-        return NodeGroupInfo._of(label, [make_node(self._value.node(rank)) for rank in node_ranks], hardware_type, env_configs)
+        return NodeGroupInfo._of(label, [self.get_node_info(rank) for rank in node_ranks], hardware_type, env_configs)
 
     def get_node_info(self, node_rank: int) -> NodeInfo:
-        return make_node(self._value.node(node_rank))
+        node = make_node(self._value.node(node_rank))
+        if self._is_on_ray:
+            self._ray_engine().complete(node)
+        return node
 
     def get_node_group(self, label: str | None = None) -> NodeGroupInfo | None:
         """The group with that label, ``cluster`` when none is named, or None."""

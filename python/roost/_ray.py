@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import _roost
-from roost._arguments import as_text, fault
+from roost._arguments import fault
 from roost._config import read_written
 from roost._engine import LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer
+from roost._nodes import NodeInfo
 from roost._ray_cluster import alive_nodes, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
 from roost._ray_managers import NAMES, Manager, PortKeeper
@@ -52,9 +53,10 @@ class RayEngine:
         self._managers: dict[str, Any] = {}
         self._keepers: dict[int, Any] = {}
         self._groups: list[RayGroup] = []
+        self._allocated: list[Any] = []
         self._facts: dict[int, dict[str, Any]] = {}
         self._reservation: Reservation | None = None
-        self._closed_names: set[str] = set()
+        self.interpreters: dict[str, str] = {}  # by Ray's id of the node
         self.master_address = self._nodes[0]["address"]
         self.master_port = 0
         self._is_closed = False
@@ -113,6 +115,12 @@ class RayEngine:
             answers = probe_nodes(self._ray, nodes, PROBE_SECONDS)
             self.keep_facts({node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)})
         return self._facts[node_rank]
+
+    def complete(self, node: NodeInfo) -> None:
+        """What only the node itself knows; its environment only where it was probed, in the driver."""
+        facts = self._facts.get(node.node_rank)
+        node.python_interpreter_path = self.interpreters.get(node.ray_id, "")
+        node.default_env_vars = dict(facts["env"]) if facts else {}
 
     def _reserved(self) -> Reservation:
         if self._reservation is None:
@@ -305,19 +313,26 @@ class RayEngine:
 
     # --- one actor by hand
 
-    def allocate(self, cls: type, worker_name: str, node_rank: int, gpu_id: int | None, env_vars: Mapping[str, str], cls_args: Sequence[Any], cls_kwargs: Mapping[str, Any], max_concurrency: int | None = None) -> Any:
-        """A named actor of the class itself on that node; returns without waiting."""
-        if node_rank < 0 or node_rank >= len(self.ids):
+    def allocate(
+        self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
+        args: Sequence[Any], kwargs: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """A named actor of the class itself on that node; returns without waiting for it."""
+        if not 0 <= node_rank < len(self.ids):
             raise _roost.RankError(f"node_id {node_rank} is out of range: there are {len(self.ids)} nodes")
         count = self._nodes[node_rank]["num_accelerators"]
-        if gpu_id is not None and (gpu_id < 0 or gpu_id >= count):
+        if gpu_id is not None and not 0 <= gpu_id < count:
             raise _roost.RankError(f"gpu_id {gpu_id} is out of range: {self.node_words(node_rank)} has {count} accelerators")
-        self._check_names({worker_name})
+        self._check_names({name})
         if gpu_id is not None:
             self.reserve({self.ids[node_rank]: {gpu_id}}, PROBE_SECONDS)
-        variables = {as_text("a name in env_vars", name): str(value) for name, value in env_vars.items()}
-        options = self._options(worker_name, node_rank, variables, None, max_concurrency)
-        return self._ray.remote(cls).options(**options).remote(*cls_args, **cls_kwargs)
+        options = self._options(name, node_rank, variables, interpreter, max_concurrency)
+        try:
+            actor = self._ray.remote(cls).options(**options).remote(*args, **kwargs)
+        except self._ray.exceptions.ActorAlreadyExistsError as error:
+            raise self._taken(name) from error
+        self._allocated.append(actor)
+        return actor
 
     # --- end
 
@@ -330,6 +345,7 @@ class RayEngine:
             return
         for group in self._groups:
             group.close()
+        kill_actors(ray, self._allocated)
         if self._reservation:
             self._reservation.close()
         if self._is_owner:
@@ -378,7 +394,9 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, config_so
     value = build_cluster(text, config, num_nodes or 0)
     warn(value.warnings)
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
+    interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = new_run_id()
+    view = {"run_id": run_id, "snapshot": text, "num_nodes": num_nodes, "config": config_source, "interpreters": interpreters}
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
@@ -386,7 +404,8 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, config_so
             connect(ray, gcs, chosen)
         engine = RayEngine(ray, chosen, run_id, value, config, True)
         try:
-            engine.start_managers({"run_id": run_id, "namespace": chosen, "snapshot": text, "num_nodes": num_nodes, "config": config_source, "address": gcs})
+            engine.interpreters = interpreters
+            engine.start_managers(view | {"namespace": chosen})
             break
         except ray.exceptions.ActorAlreadyExistsError as error:
             if namespace:
@@ -424,6 +443,6 @@ def attach(namespace: str | None) -> RayEngine:
     config = None if view["config"] is None else read_written(view["config"])
     value = build_cluster(view["snapshot"], config, view["num_nodes"] or 0)
     engine = RayEngine(ray, chosen, view["run_id"], value, config, False)
-    engine.master_port = view["master_port"]
+    engine.master_port, engine.interpreters = view["master_port"], view["interpreters"]
     engine.find_managers()
     return keep(engine)
