@@ -6,30 +6,18 @@ Whoever attaches builds its own from that, so it sees the same nodes and groups.
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import is_int
 from roost._config import ClusterConfig, environment, is_mapping, node_group_configs, plain
 from roost._managers import KeeperTransport, find_namespace, make_error, set_namespace
+from roost._program import find_program
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
-
-
-def find_program() -> str | None:
-    """The roost program that came with this package: ROOST_PROGRAM, beside the interpreter, in the build, on the path."""
-    named = os.environ.get("ROOST_PROGRAM")
-    if named:
-        return named
-    beside = [Path(sys.executable).with_name("roost"), Path(_roost.__file__).parents[2] / "roost"]
-    found = next((path for path in beside if path.is_file() and os.access(path, os.X_OK)), None)
-    return str(found) if found else shutil.which("roost")
 
 
 def section_of(cluster_cfg: Any) -> Any:
@@ -124,4 +112,5 @@ def attach(cluster: "Cluster", namespace: str | None) -> None:
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
     cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
+    cluster._namespace, cluster._is_attached = name, True
     set_namespace(name)

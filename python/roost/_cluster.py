@@ -2,6 +2,7 @@
 
 import json
 import os
+import weakref
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
 
 
 class Allocate:
-    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the one cluster on Ray that this process has."""
+    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the newest cluster of this process."""
+
+    def __init__(self) -> None:
+        self.newest: Callable[[], Cluster | None] = lambda: None
 
     def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
-        from roost._ray_allocate import allocate
+        from roost._allocate import allocate
 
-        return partial(allocate, None if cluster is None else cluster._ray_engine())
+        return partial(allocate, self.newest() if cluster is None else cluster)
+
+
+ALLOCATE = Allocate()
 
 
 class Cluster:
@@ -67,14 +74,16 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
+        ALLOCATE.newest = weakref.ref(self)
         self._namespace, self._timeout = namespace, float(timeout)
         self._link: EngineLink | None = None
-        self._is_on_ray = False
+        self._is_on_ray = self._is_attached = False
+        self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
             return
-        if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
+        if is_attaching:
             attach(self, namespace)
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
@@ -105,20 +114,15 @@ class Cluster:
         """A cluster that was built already."""
         self = cls.__new__(cls)
         self._value, self._config, self._section = value, config, section
+        self._namespace, self._timeout, self._logs_dir, self._link = None, 600.0, None, None
+        self._is_on_ray = self._is_attached = False
         return self
 
     def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config
         self._is_on_ray = True
 
-    def _ray_engine(self) -> "RayEngine":
-        from roost._ray import RayEngine
-
-        if not isinstance(self._link, RayEngine):
-            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
-        return self._link
-
-    allocate = Allocate()
+    allocate = ALLOCATE
 
     @property
     def num_nodes(self) -> int:
@@ -169,7 +173,7 @@ class Cluster:
         if self._link is None:
             from roost._local import LocalEngine
 
-            self._link = LocalEngine(self._value, self._config, self._namespace)
+            self._link = LocalEngine(self)
         return self._link
 
     def __reduce__(self) -> Any:

@@ -16,6 +16,7 @@ from roost import _roost
 from roost._arguments import as_rank, as_text, check_seconds, is_int
 from roost._config import ClusterConfig, environment
 from roost._errors import EngineError, Timeout
+from roost._nodes import HardwareInfo
 
 # --- records ---
 
@@ -90,12 +91,15 @@ class WorkerInfo:
 
     def to_json(self) -> dict[str, Any]:
         kind = self.accelerator_type
-        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind)}
+        infos = [dict(vars(info)) if isinstance(info, HardwareInfo) else info for info in self.hardware_infos]
+        changed = {"address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind), "hardware_infos": infos}
+        return {**vars(self), **changed}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
         known = {name: value for name, value in fields.items() if name in cls.__dataclass_fields__}
-        return cls(**known | {"address": WorkerAddress.from_text(fields["address"])})
+        infos = [HardwareInfo(**info) if isinstance(info, dict) and "type" in info else info for info in fields.get("hardware_infos", [])]
+        return cls(**known | {"address": WorkerAddress.from_text(fields["address"]), "hardware_infos": infos})
 
 
 @dataclass

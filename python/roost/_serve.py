@@ -11,6 +11,7 @@ from roost import _roost
 from roost._codec import Parts, decode, encode
 from roost._engine import Surroundings
 from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
+from roost._worker import Worker
 
 START = "__start__"
 
@@ -101,7 +102,7 @@ def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
     host = make_host(start, environ)
     if host.failure is not None:
         return refuse(channel, request, host.failure)
-    accept(channel, request)
+    accept(channel, request, host)
     count, start, request = start.max_concurrency or 1, None, None
     if count == 1:
         return live(channel, host)
@@ -118,9 +119,19 @@ def make_host(start: Start, environ: Mapping[str, str]) -> Host:
     return Host(start.cls, start.args, start.kwargs, environ, start.surroundings, start.catch_system_failure)
 
 
-def accept(channel: _roost.WorkerChannel, request: _roost.Request) -> None:
+def accept(channel: _roost.WorkerChannel, request: _roost.Request, host: Host) -> None:
+    register(host)
     request.reply([])
     channel.ready([])
+
+
+def register(host: Host) -> None:
+    """Tells the managers of the worker; they forget it when this process ends."""
+    from roost._managers import WorkerManager
+
+    worker = host.worker
+    if isinstance(worker, Worker):
+        WorkerManager.get_proxy().register_worker(worker._worker_address, worker.worker_info)
 
 
 def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Failure) -> int:
@@ -171,7 +182,7 @@ async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, sta
     host = make_host(start, environ)
     if host.failure is not None:
         return refuse(channel, first, host.failure)
-    accept(channel, first)
+    accept(channel, first, host)
     free = asyncio.Semaphore(start.max_concurrency or ASYNC_CONCURRENCY)
     del start, first
     readable, tasks = asyncio.Event(), set[asyncio.Task[None]]()
