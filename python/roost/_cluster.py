@@ -42,6 +42,11 @@ class Cluster:
     2
     """
 
+    _namespace: str | None = None
+    _is_attached = False  # to a namespace that another process keeps
+    _timeout = 600.0
+    _link: "EngineLink | None" = None
+
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -56,9 +61,8 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
-        self._link: EngineLink | None = None
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            attach(self, namespace)
+            self._namespace, self._is_attached = attach(self, namespace), True
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
@@ -133,7 +137,7 @@ class Cluster:
         if self._link is None:
             from roost._local import LocalEngine
 
-            self._link = LocalEngine(self._value, self._config, self._namespace)
+            self._link = LocalEngine(self)
         return self._link
 
     def __reduce__(self) -> Any:

@@ -3,33 +3,47 @@
 import asyncio
 import json
 import os
-import shutil
 import sys
-import sysconfig
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from roost import _roost
+from roost._attach import find_program, start_keeper
 from roost._codec import decode, encode
 from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
+from roost._managers import set_namespace
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_value
 from roost._warm import library_modules
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
 
 POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
 
 
 class LocalEngine:
-    """Groups that this process launches; each is a run of its own, and has the namespace in common with the others."""
+    """Groups that this process launches on a cluster. Each is a run of its own; they have a namespace, and its managers, in
+    common. Those are there from the first launch on."""
 
-    def __init__(self, cluster: _roost.Cluster, config: _roost.Config | None, namespace: str | None) -> None:
-        self._cluster, self._config, self._given = cluster, config, namespace
-        self.namespace = namespace or ""
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._keeper: _roost.Keeper | None = None
+        self._lock = threading.Lock()
+        self.namespace = cluster._namespace or ""
+
+    def _keep_namespace(self) -> str:
+        """The namespace of the groups, with managers in it."""
+        with self._lock:
+            if self._keeper is None and not self._cluster._is_attached:
+                self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
+                self.namespace = self._keeper.namespace
+            return self.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         start = Start(
@@ -40,9 +54,9 @@ class LocalEngine:
         if request.catch_system_failure:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
-            self._config, self._cluster, request.placements, request.name, worker_command(request), dict(os.environ), extra,
-            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
-            port_base=int(os.environ.get("ROOST_PORT_BASE", "0")), forker=forker_command(request),
+            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
+            extra, find_program(), self._keep_namespace(), os.environ.get("ROOST_CGROUP") != "never", port_base=port_base(),
+            forker=forker_command(request),
         )  # fmt: skip
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
         running = LocalGroup(group, screen)
@@ -59,7 +73,16 @@ class LocalEngine:
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
 
     def close(self) -> None:
-        """Nothing is held between groups."""
+        """Ends the managers; its groups are closed already. Another launch begins anew."""
+        with self._lock:
+            if self._keeper is not None:
+                set_namespace(None)
+                self._keeper.close()
+                self._keeper = None
+
+
+def port_base() -> int:
+    return int(os.environ.get("ROOST_PORT_BASE") or 0)
 
 
 def search_path() -> list[str]:
@@ -81,19 +104,6 @@ def forker_command(request: LaunchRequest) -> list[str] | None:
         return None
     order = {"path": search_path(), "modules": library_modules(request.cls), "main": "roost._worker_main"}
     return [sys.executable, "-P", "-m", "roost._fork_server", json.dumps(order)]
-
-
-def find_program() -> str:
-    """The roost program that came with this package."""
-    here = Path(__file__).parent
-    places = [here.parent.parent / "roost", Path(sys.executable).parent / "roost", Path(sysconfig.get_path("scripts")) / "roost"]
-    for place in places:
-        if place.is_file() and os.access(place, os.X_OK):
-            return str(place)
-    found = shutil.which("roost")
-    if found is None:
-        raise EngineError(f"the roost program is not there: it was looked for at {', '.join(map(str, places))} and on PATH")
-    return found
 
 
 def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
