@@ -105,12 +105,12 @@ def cluster_config_of(view: dict[str, Any]) -> ClusterConfig | None:
     return ClusterConfig(config.num_nodes, dict.fromkeys(config.components), node_group_configs(config) or None)
 
 
-def attach(cluster: "Cluster", namespace: str | None) -> None:
-    """Makes it the cluster of a living run."""
+def attach(cluster: "Cluster", namespace: str | None) -> str:
+    """Makes it the cluster of a living run; the namespace of that."""
     name = namespace or find_namespace()
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
     cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
-    cluster._namespace, cluster._is_attached = name, True
     set_namespace(name)
+    return name

@@ -61,6 +61,13 @@ class Cluster:
     2
     """
 
+    _namespace: str | None = None
+    _is_attached = False  # to a namespace that another process keeps
+    _is_on_ray = False
+    _timeout = 600.0
+    _logs_dir: str | None = None
+    _link: "EngineLink | None" = None
+
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -76,15 +83,13 @@ class Cluster:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         ALLOCATE.newest = weakref.ref(self)
         self._namespace, self._timeout = namespace, float(timeout)
-        self._link: EngineLink | None = None
-        self._is_on_ray = self._is_attached = False
         self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
             return
         if is_attaching:
-            attach(self, namespace)
+            self._namespace, self._is_attached = attach(self, namespace), True
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
@@ -114,8 +119,6 @@ class Cluster:
         """A cluster that was built already."""
         self = cls.__new__(cls)
         self._value, self._config, self._section = value, config, section
-        self._namespace, self._timeout, self._logs_dir, self._link = None, 600.0, None, None
-        self._is_on_ray = self._is_attached = False
         return self
 
     def _take_engine(self, engine: "RayEngine") -> None:

@@ -16,6 +16,7 @@ from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
+from roost._managers import set_namespace
 from roost._program import find_program
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_value
@@ -29,24 +30,22 @@ POLL = 0.1  # seconds until a coroutine looks again although nobody has told it 
 
 
 class LocalEngine:
-    """Groups that this process launches; each is a run of its own, and has the namespace in common with the others."""
+    """Groups that this process launches on a cluster. Each is a run of its own; they have a namespace, and its managers, in
+    common. Those are there from the first launch on."""
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self._keeper: _roost.Keeper | None = None
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
+        self.namespace = cluster._namespace or ""
 
-    @property
-    def namespace(self) -> str:
-        """The name that others find the managers by. They are kept by a process that ends with this one, and that is
-        started when the first group needs it; a cluster that was attached to has its own already."""
-        if self._cluster._is_attached:
-            assert self._cluster._namespace is not None
-            return self._cluster._namespace
-        with self._opening:
-            if self._keeper is None:
+    def _keep_namespace(self) -> str:
+        """The namespace of the groups, with managers in it."""
+        with self._lock:
+            if self._keeper is None and not self._cluster._is_attached:
                 self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
-            return self._keeper.namespace
+                self.namespace = self._keeper.namespace
+            return self.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         running = self.start(request)
@@ -55,6 +54,7 @@ class LocalEngine:
         except BaseException:
             running.close()
             raise
+        running.starting = None
         return running
 
     def start(self, request: LaunchRequest) -> "LocalGroup":
@@ -67,8 +67,8 @@ class LocalEngine:
         if request.catch_system_failure:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
-            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request),
-            dict(os.environ), extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
+            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
+            extra, find_program(), self._keep_namespace(), os.environ.get("ROOST_CGROUP") != "never",
             logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
         )  # fmt: skip
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
@@ -88,15 +88,16 @@ class LocalEngine:
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
 
     def close(self) -> None:
-        with self._opening:
+        """Ends the managers; its groups are closed already. Another launch begins anew."""
+        with self._lock:
             if self._keeper is not None:
+                set_namespace(None)
                 self._keeper.close()
-            self._keeper = None
+                self._keeper = None
 
 
 def port_base() -> int:
-    """The first port that leases try; 0 = the usual one."""
-    return int(os.environ.get("ROOST_PORT_BASE", "0"))
+    return int(os.environ.get("ROOST_PORT_BASE") or 0)
 
 
 def search_path() -> list[str]:

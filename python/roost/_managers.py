@@ -9,7 +9,7 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 from roost import _roost
@@ -91,14 +91,13 @@ class WorkerInfo:
 
     def to_json(self) -> dict[str, Any]:
         kind = self.accelerator_type
-        infos = [dict(vars(info)) if isinstance(info, HardwareInfo) else info for info in self.hardware_infos]
-        changed = {"address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind), "hardware_infos": infos}
-        return {**vars(self), **changed}
+        infos = [asdict(info) if isinstance(info, HardwareInfo) else info for info in self.hardware_infos]
+        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind), "hardware_infos": infos}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
         known = {name: value for name, value in fields.items() if name in cls.__dataclass_fields__}
-        infos = [HardwareInfo(**info) if isinstance(info, dict) and "type" in info else info for info in fields.get("hardware_infos", [])]
+        infos = [HardwareInfo(**info) if isinstance(info, dict) and set(info) == {"type", "model", "config"} else info for info in fields.get("hardware_infos", [])]
         return cls(**known | {"address": WorkerAddress.from_text(fields["address"]), "hardware_infos": infos})
 
 

@@ -11,7 +11,6 @@ from roost import _roost
 from roost._codec import Parts, decode, encode
 from roost._engine import Surroundings
 from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
-from roost._worker import Worker
 
 START = "__start__"
 
@@ -102,7 +101,7 @@ def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
     host = make_host(start, environ)
     if host.failure is not None:
         return refuse(channel, request, host.failure)
-    accept(channel, request, host)
+    accept(channel, request)
     count, start, request = start.max_concurrency or 1, None, None
     if count == 1:
         return live(channel, host)
@@ -119,19 +118,9 @@ def make_host(start: Start, environ: Mapping[str, str]) -> Host:
     return Host(start.cls, start.args, start.kwargs, environ, start.surroundings, start.catch_system_failure)
 
 
-def accept(channel: _roost.WorkerChannel, request: _roost.Request, host: Host) -> None:
-    register(host)
+def accept(channel: _roost.WorkerChannel, request: _roost.Request) -> None:
     request.reply([])
     channel.ready([])
-
-
-def register(host: Host) -> None:
-    """Tells the managers of the worker; they forget it when this process ends."""
-    from roost._managers import WorkerManager
-
-    worker = host.worker
-    if isinstance(worker, Worker):
-        WorkerManager.get_proxy().register_worker(worker._worker_address, worker.worker_info)
 
 
 def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Failure) -> int:
@@ -182,7 +171,7 @@ async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, sta
     host = make_host(start, environ)
     if host.failure is not None:
         return refuse(channel, first, host.failure)
-    accept(channel, first, host)
+    accept(channel, first)
     free = asyncio.Semaphore(start.max_concurrency or ASYNC_CONCURRENCY)
     del start, first
     readable, tasks = asyncio.Event(), set[asyncio.Task[None]]()
