@@ -10,12 +10,16 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from roost import _roost
 from roost._arguments import as_rank, as_text, check_seconds, is_int
 from roost._config import ClusterConfig, environment
 from roost._errors import EngineError, Timeout
+from roost._nodes import NodeGroupInfo, NodeInfo
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
 
 # --- records ---
 
@@ -262,7 +266,7 @@ class WorkerManager(Manager):
 
     def unregister_worker(self, worker_address: WorkerAddress | str) -> bool:
         """Whether it was there."""
-        return self._call("unregister_worker", address_text(worker_address))
+        return bool(self._call("unregister_worker", address_text(worker_address)))
 
     def get_worker_info(self, worker_address: WorkerAddress | str) -> WorkerInfo | None:
         info = self._call("get_worker_info", address_text(worker_address))
@@ -294,17 +298,17 @@ class CollectiveManager(Manager):
 class NodeManager(Manager):
     """The cluster as its driver sees it."""
 
-    def _cluster(self) -> Any:
+    def _cluster(self) -> "Cluster":
         from roost._attach import cluster_of
 
         return cluster_of(self._call("get_view"))
 
-    def get_nodes(self) -> list[Any]:
-        """NodeInfo in node order."""
+    def get_nodes(self) -> list[NodeInfo]:
+        """In node order."""
         return self._cluster().nodes
 
-    def get_node_groups(self) -> list[Any]:
-        """NodeGroupInfo: configured groups, then ``cluster`` and ``node``."""
+    def get_node_groups(self) -> list[NodeGroupInfo]:
+        """Configured groups, then ``cluster`` and ``node``."""
         return self._cluster().node_groups
 
     def get_cluster_config(self) -> ClusterConfig | None:
@@ -314,15 +318,17 @@ class NodeManager(Manager):
         return cluster_config_of(self._call("get_view"))
 
     def get_master_ip(self) -> str | None:
-        return self._call("get_master_ip")
+        address: str | None = self._call("get_master_ip")
+        return address
 
     def get_master_port(self) -> int | None:
         """A port of node 0 that no other run of this user is given."""
-        return self._call("get_master_port")
+        port: int | None = self._call("get_master_port")
+        return port
 
     def get_num_gpus_per_node(self) -> int:
         """Accelerators of a node; an error where nodes differ."""
-        return self._call("get_num_gpus_per_node")
+        return int(self._call("get_num_gpus_per_node"))
 
 
 class DeviceLockManager(Manager):
@@ -349,7 +355,7 @@ class PortLockManager(Manager):
 
     def acquire(self, node_rank: int, worker_name: str, port: int) -> bool:
         """Whether it is this worker's now; never waits."""
-        return self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))
+        return bool(self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port)))
 
     def release(self, node_rank: int, worker_name: str, port: int) -> None:
         self._call("release", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))
