@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,12 +64,26 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
 def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
+    port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
         keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
     set_namespace(keeper.namespace)
     return keeper
+
+
+starting = threading.Lock()
+
+
+def namespace_of(cluster: "Cluster") -> str:
+    """The namespace that the cluster's managers are in, which are started if they are not there."""
+    with starting:
+        if cluster._keeper is None:
+            if cluster._attached is not None:
+                return cluster._attached
+            cluster._keeper = start_keeper(cluster, cluster._namespace)
+        return cluster._keeper.namespace
 
 
 @contextmanager
@@ -120,5 +135,5 @@ def attach(cluster: "Cluster", namespace: str | None) -> None:
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
-    cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
+    cluster._value, cluster._config, cluster._section, cluster._attached = found._value, found._config, found._section, name
     set_namespace(name)

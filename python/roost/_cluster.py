@@ -7,10 +7,11 @@ from typing import Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
-from roost._attach import attach, section_of
+from roost._attach import attach, namespace_of, section_of
 from roost._config import node_group_configs, read_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
+from roost._managers import set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -24,8 +25,9 @@ class Cluster:
 
     ``cluster_cfg`` is the path of a config, a whole config with a ``cluster`` key, or that section
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
-    ``distributed_log_dir`` and ``timeout`` are taken and not used. With none of these it is the cluster
-    of a living run of this user: of ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
+    ``distributed_log_dir`` and ``timeout`` are taken and not used. ``namespace`` names its managers, see
+    docs/managers.md. With none of the others it is the cluster of a living run of this user: of
+    ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
     >>> cluster = Cluster(cluster="2x8 A800")
     >>> cluster.num_nodes, cluster.num_accelerators
@@ -35,6 +37,10 @@ class Cluster:
     >>> Cluster(num_nodes=2, num_gpus_per_node=8).get_node_group("node").hardware_resource_count
     2
     """
+
+    _keeper: _roost.Keeper | None = None  # of the managers that this cluster has started
+    _attached: str | None = None  # the namespace that it was found in
+    _namespace: str | None = None  # asked for
 
     def __init__(
         self,
@@ -52,6 +58,7 @@ class Cluster:
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
             attach(self, namespace)
             return
+        self._namespace = namespace
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
@@ -70,6 +77,7 @@ class Cluster:
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         self._section = section_of(cluster_cfg)
+        set_cluster(self)
         warn(self._value.warnings, 2)
 
     @classmethod
@@ -78,6 +86,11 @@ class Cluster:
         self = cls.__new__(cls)
         self._value, self._config, self._section = value, config, section
         return self
+
+    @property
+    def namespace(self) -> str:
+        """Of the managers of this cluster; they are started when this is first asked for."""
+        return namespace_of(self)
 
     @property
     def num_nodes(self) -> int:

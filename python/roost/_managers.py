@@ -8,6 +8,7 @@ An engine that has another way to the same memory calls ``set_transport``.
 import json
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -196,11 +197,12 @@ class Chosen:
     transport: Transport | None = None
     pid: int = 0
     is_given: bool = False  # by set_transport
-    namespace: str | None = None  # of the Cluster of this process
+    namespace: str | None = None  # that a Cluster of this process has started or attached to
+    cluster: "weakref.ref[Cluster] | None" = None  # the latest of this process
 
 
 chosen = Chosen()
-choosing = threading.Lock()
+choosing = threading.RLock()
 
 
 def set_transport(transport: Transport | None) -> None:
@@ -217,9 +219,17 @@ def set_namespace(namespace: str | None) -> None:
             chosen.transport = None
 
 
+def set_cluster(cluster: "Cluster") -> None:
+    """The Cluster of this process: its managers are started when they are first asked for."""
+    chosen.cluster = weakref.ref(cluster)
+
+
 def find_namespace() -> str:
     """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
     name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
+    cluster = chosen.cluster() if chosen.cluster else None
+    if name is None and cluster is not None:
+        name = cluster.namespace
     if name:
         return name
     living = _roost.namespaces(environment())
