@@ -44,16 +44,14 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     written = None
     if config is not None:
         written = {"text": config.text, "paths": config.paths, "section": cluster._section}
-    return json.loads(_roost.snapshot(cluster._value))["cluster"] | {
-        "config": written,
-        "master_ip": master_ip,
-        "master_port": master_port,
-    }
+    snapshot: dict[str, Any] = json.loads(_roost.snapshot(cluster._value))["cluster"]
+    return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
 def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
+    port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
         keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:

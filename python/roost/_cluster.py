@@ -2,7 +2,6 @@
 
 import json
 import os
-import weakref
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -14,6 +13,7 @@ from roost._attach import attach, section_of
 from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
+from roost._managers import newest_cluster, set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -25,16 +25,10 @@ if TYPE_CHECKING:
 class Allocate:
     """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the newest cluster of this process."""
 
-    def __init__(self) -> None:
-        self.newest: Callable[[], Cluster | None] = lambda: None
-
     def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
         from roost._allocate import allocate
 
-        return partial(allocate, self.newest() if cluster is None else cluster)
-
-
-ALLOCATE = Allocate()
+        return partial(allocate, newest_cluster() if cluster is None else cluster)
 
 
 class Cluster:
@@ -81,7 +75,6 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
-        ALLOCATE.newest = weakref.ref(self)
         self._namespace, self._timeout = namespace, float(timeout)
         self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
@@ -112,6 +105,7 @@ class Cluster:
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         self._section = section_of(cluster_cfg)
+        set_cluster(self)
         warn(self._value.warnings, 2)
 
     @classmethod
@@ -125,7 +119,12 @@ class Cluster:
         self._link, self._value, self._config = engine, engine.value, engine.config
         self._is_on_ray = True
 
-    allocate = ALLOCATE
+    allocate = Allocate()
+
+    @property
+    def namespace(self) -> str:
+        """Of the managers of this cluster; they are started when this is first asked for."""
+        return self._engine_link().namespace
 
     @property
     def num_nodes(self) -> int:

@@ -37,15 +37,17 @@ class LocalEngine:
         self._cluster = cluster
         self._keeper: _roost.Keeper | None = None
         self._lock = threading.Lock()
-        self.namespace = cluster._namespace or ""
 
-    def _keep_namespace(self) -> str:
-        """The namespace of the groups, with managers in it."""
+    @property
+    def namespace(self) -> str:
+        """Of the groups, with managers in it: those of a cluster that was found there, or a keeper of its own."""
+        if self._cluster._is_attached:
+            assert self._cluster._namespace is not None
+            return self._cluster._namespace
         with self._lock:
-            if self._keeper is None and not self._cluster._is_attached:
+            if self._keeper is None:
                 self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
-                self.namespace = self._keeper.namespace
-            return self.namespace
+            return self._keeper.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         running = self.start(request)
@@ -68,7 +70,7 @@ class LocalEngine:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
             self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
-            extra, find_program(), self._keep_namespace(), os.environ.get("ROOST_CGROUP") != "never",
+            extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
             logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
         )  # fmt: skip
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
