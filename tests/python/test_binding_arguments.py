@@ -107,7 +107,6 @@ WRONG_VALUES = [
     (lambda: Cluster(cluster="1x4", timeout=float("nan")), roost.Error, "timeout must be a number of seconds, not nan"),
     (lambda: Cluster(namespace="not-there"), roost.EngineError, "no managers live in namespace 'not-there'"),
     (lambda: Cluster(namespace="not/there"), roost.Error, "'not/there' cannot be a namespace"),
-    (lambda: Cluster(num_nodes=1, engine="ray"), roost.EngineError, "plans only"),
     (lambda: ONE.get_node_info(-1), roost.RankError, "node_rank -1 is out of range: there are 1 nodes"),
     (lambda: ONE.get_node_info(2**40), roost.RankError, "node_rank is out of range"),
     (lambda: NODE.get_placement(described([-1])), roost.RankError, r"node_ranks\[0\] of node group 'cluster' must not be negative"),
