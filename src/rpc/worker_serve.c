@@ -31,9 +31,11 @@ enum roost_code roost_worker_on(struct roost_worker *worker, const char *method,
         worker->handlers = handlers;
         worker->handler_cap = cap;
     }
-    char *name = strdup(method);
+    size_t size = strlen(method) + 1;
+    char *name = malloc(size);
     if (!name)
         return diag_nomem(&diag);
+    memcpy(name, method, size);
     worker->handlers[worker->handler_count++] = (struct handler){name, handler, context};
     return ROOST_OK;
 }
