@@ -32,11 +32,12 @@ enum roost_code roost_worker_on(struct roost_worker *worker, const char *method,
         worker->handler_cap = cap;
     }
     size_t size = strlen(method) + 1;
-    char *name = malloc(size);
-    if (!name)
+    struct handler *added = &worker->handlers[worker->handler_count];
+    *added = (struct handler){malloc(size), handler, context};
+    if (!added->method)
         return diag_nomem(&diag);
-    memcpy(name, method, size);
-    worker->handlers[worker->handler_count++] = (struct handler){name, handler, context};
+    memcpy(added->method, method, size);
+    worker->handler_count++;
     return ROOST_OK;
 }
 
