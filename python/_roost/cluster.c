@@ -2,6 +2,9 @@
  * (cluster_parts.c). */
 #include "binding.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct cluster_object {
     PyObject_HEAD
     struct roost_cluster *value;
@@ -36,12 +39,12 @@ PyObject *cluster_take(PyTypeObject *type, struct roost_cluster *value, PyObject
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *words[] = {"text", "config", "num_nodes", NULL};
+    static char *words[] = {"text", "config", "num_nodes", "snapshot", NULL};
     struct binding *binding = binding_of(type);
     PyObject *text, *config = Py_None, *num_nodes = NULL;
     struct roost_cluster_options options = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:Cluster", words, &text, &config,
-                                     &num_nodes) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOz:Cluster", words, &text, &config,
+                                     &num_nodes, &options.snapshot) ||
         (config != Py_None && !binding_want(config, binding->config, "config")) ||
         (num_nodes && !binding_int32(num_nodes, "num_nodes", binding->error, &options.num_nodes)))
         return NULL;
@@ -206,6 +209,45 @@ static PyObject *get_warnings(PyObject *self, void *closure)
     return warnings;
 }
 
+/* Bytes of a document, grown without the GIL. */
+struct document {
+    char *bytes;
+    size_t len, room;
+};
+
+static bool keep(void *ctx, const char *bytes, size_t len)
+{
+    struct document *out = ctx;
+    if (out->room - out->len < len) {
+        size_t room = (out->len + len) * 2;
+        char *grown = realloc(out->bytes, room);
+        if (!grown)
+            return false;
+        out->bytes = grown;
+        out->room = room;
+    }
+    memcpy(out->bytes + out->len, bytes, len);
+    out->len += len;
+    return true;
+}
+
+PyObject *binding_snapshot(PyObject *module, PyObject *cluster)
+{
+    struct binding *binding = PyModule_GetState(module);
+    if (!binding_want(cluster, binding->cluster, "cluster"))
+        return NULL;
+    struct document document = {0};
+    enum roost_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_render_cluster_json(cluster_value(cluster), keep, &document);
+    Py_END_ALLOW_THREADS
+    PyObject *bytes = code == ROOST_OK
+                          ? PyBytes_FromStringAndSize(document.bytes, (Py_ssize_t)document.len)
+                          : PyErr_NoMemory();
+    free(document.bytes);
+    return bytes;
+}
+
 static PyGetSetDef fields[] = {
     {"groups", get_groups, NULL, "(label, hardware type or None, node ranks, how many ranks)",
      NULL},
@@ -224,7 +266,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Cluster(text, config=None, num_nodes=0)"},
+    {Py_tp_doc, "Cluster(text, config=None, num_nodes=0, snapshot=None)"},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, fields},

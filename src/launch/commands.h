@@ -24,7 +24,12 @@ struct launch_options {
                                        command of its own */
     size_t command_count;
     bool is_command_optional; /* a component without a command has an environment only */
-    const char *config_dir;   /* where a relative cwd starts; NULL = the folder of the config as
+    const struct roost_component *placed; /* instead of a plan: one component, which takes nothing
+                                               from roost.launch, under `name` */
+    const char *name;
+    const char *const *extra_env; /* set over everything else; NULL = nothing */
+    const char *const *forker;    /* see roost_run_options; NULL = none */
+    const char *config_dir;       /* where a relative cwd starts; NULL = the folder of the config as
                                        its path was written, the caller's own for standard input */
 };
 
@@ -44,6 +49,7 @@ struct process_command {
     int32_t own_count;      /* env[0 .. own_count - 1], sorted by name, is what the config and roost
                                  set; what is behind is inherited, for some of the processes only */
     const char *cwd; /* absolute if config_dir is or the user wrote it so; NULL = the caller's */
+    const char *interpreter; /* the Python of its node group's env_config, or NULL */
     const char *ready_what; /* the file (relative to cwd) or line that `ready` waits for; NULL = it
                                  waits for none */
 };

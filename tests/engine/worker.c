@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -156,6 +157,15 @@ static void fill(const char *count)
             _exit(errno);
 }
 
+/* Takes memory, a page at a time, until there is so much of it or somebody stops it. */
+static void eat(const char *count)
+{
+    size_t size = (size_t)atoll(count);
+    volatile char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t i = 0; bytes != MAP_FAILED && i < size; i += 4096)
+        bytes[i] = 1;
+}
+
 static void bind_port(const char *port, bool is_listening)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -167,6 +177,23 @@ static void bind_port(const char *port, bool is_listening)
         die("bind");
     if (is_listening && listen(fd, 8) != 0)
         die("listen");
+}
+
+/* Listens on ::1 with a queue that is full: who connects there waits. Without IPv6 it does nothing. */
+static void fill_queue(const char *port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                   .sin6_port = htons((uint16_t)atoi(port)),
+                                   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return;
+    if (listen(fd, 0) != 0)
+        die("listen");
+    for (int i = 0; i < 3; i++) {
+        int other = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(other, (struct sockaddr *)&address, sizeof address);
+    }
 }
 
 /* Stands at another process's grave without letting its parent near. */
@@ -214,10 +241,14 @@ static void step(const char *word, const char *argument)
         count_life(argument);
     } else if (strcmp(word, "fill") == 0) {
         fill(argument);
+    } else if (strcmp(word, "eat") == 0) {
+        eat(argument);
     } else if (strcmp(word, "bind") == 0) {
         bind_port(argument, false);
     } else if (strcmp(word, "serve") == 0) {
         bind_port(argument, true);
+    } else if (strcmp(word, "clog") == 0) {
+        fill_queue(argument);
     } else if (strcmp(word, "listen") == 0) {
         if (listen(atoi(argument), 8) != 0)
             die("listen");

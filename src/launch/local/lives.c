@@ -2,7 +2,6 @@
  *
  * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
  * cannot belong to anybody else. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +11,9 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
-#include "launch/local/supervisor.h"
+#include "launch/local/forks.h"
+#include "launch/local/oom.h"
+#include "launch/local/proc.h"
 
 enum {
     REST_FIRST_MS = 100, /* doubled by every quick end in a row */
@@ -38,12 +39,30 @@ void lives_signal(struct supervisor *supervisor, int32_t number)
             signal_worker(&supervisor->workers[i], number);
 }
 
+void lives_tell(struct supervisor *supervisor, const struct tell *tell)
+{
+    if (tell->component < 0 || tell->component >= supervisor->spec.component_count ||
+        tell->rank < 0 || tell->rank >= supervisor->spec.components[tell->component].process_count)
+        return;
+    struct worker *worker =
+        &supervisor
+             ->workers[supervisor->spec.components[tell->component].first_process + tell->rank];
+    if (worker->state != WORKER_RUNNING || (tell->life && tell->life != worker->life))
+        return;
+    if (tell->signal == SIGKILL)
+        worker->was_told = true;
+    signal_worker(worker, tell->signal);
+}
+
 /* Tells everybody to end; a stopped process must run to hear it. */
 static void tell_all(struct supervisor *supervisor, int32_t number)
 {
     for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
         struct worker *worker = &supervisor->workers[i];
-        if (worker->state == WORKER_RESTING || worker->state == WORKER_WAITING) {
+        if (worker->state == WORKER_RESTING || worker->state == WORKER_WAITING ||
+            worker->state == WORKER_FORKING) {
+            if (worker->state == WORKER_FORKING)
+                close(worker->driver_end);
             worker->state = WORKER_ENDED;
             supervisor->left--;
         } else if (worker->state == WORKER_RUNNING) {
@@ -164,8 +183,19 @@ static void rest(struct supervisor *supervisor, struct worker *worker)
     outbox_put(supervisor, &event);
 }
 
-static struct roost_event describe_end(const struct supervisor *supervisor,
-                                       const struct worker *worker, const siginfo_t *info)
+/* Whether the kernel has killed once more than we know of. Nothing but its counter tells, so whoever is
+ * killed next by an unknown hand is taken for the one. */
+static bool is_out_of_memory(struct supervisor *supervisor)
+{
+    int64_t count = oom_count(supervisor->cgroup->dir, "/proc");
+    if (supervisor->oom_seen < 0 || count <= supervisor->oom_seen)
+        return false;
+    supervisor->oom_seen++;
+    return true;
+}
+
+static struct roost_event describe_end(struct supervisor *supervisor, const struct worker *worker,
+                                       const siginfo_t *info)
 {
     struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
     event.ended_at = clock_read(CLOCK_REALTIME);
@@ -177,7 +207,12 @@ static struct roost_event describe_end(const struct supervisor *supervisor,
         event.signal = info->si_status;
         event.has_core = info->si_code == CLD_DUMPED;
         bool is_ours = event.signal == SIGKILL || event.signal == supervisor->stop_signal;
-        event.end = worker->was_told && is_ours ? ROOST_END_KILLED : ROOST_END_CRASHED;
+        if (worker->was_told && is_ours)
+            event.end = ROOST_END_KILLED;
+        else if (event.signal == SIGKILL && is_out_of_memory(supervisor))
+            event.end = ROOST_END_OOM;
+        else
+            event.end = ROOST_END_CRASHED;
     }
     return event;
 }
@@ -238,6 +273,10 @@ void lives_reap(struct supervisor *supervisor)
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
             return;
         struct worker *worker = worker_find(supervisor, info.si_pid);
+        if (!worker) { /* one that was forked for us, and told of just now? */
+            (void)forks_hear(supervisor, -1);
+            worker = worker_find(supervisor, info.si_pid);
+        }
         /* What a worker leaves in its group ends with it; its number is still ours to use. */
         if (worker)
             (void)kill(-info.si_pid, SIGKILL);
@@ -250,22 +289,6 @@ void lives_reap(struct supervisor *supervisor)
 }
 
 /* --- the clock --- */
-
-/* The state letter of /proc/PID/stat: D for one that waits deep in the kernel, '?' when unknown. */
-static char state_of(int32_t pid)
-{
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    line[len > 0 ? len : 0] = '\0';
-    const char *behind = strrchr(line, ')');
-    if (!behind || strlen(behind) < 3)
-        return '?';
-    return behind[2];
-}
 
 /* What was killed long ago and is still there holds nobody up: it is told by its number, its life is
  * recorded as lost, and the run ends without it. */
@@ -280,7 +303,7 @@ static void give_up(struct supervisor *supervisor)
         problem.code = ROOST_ERR_ENGINE;
         snprintf(problem.message, sizeof problem.message,
                  "process %d cannot be killed (state %c): it is left behind", worker->pid,
-                 state_of(worker->pid));
+                 proc_stat(worker->pid).state);
         outbox_put(supervisor, &problem);
         if (!is_told) /* the first decides the status, whatever failed before it */
             supervisor->failure = problem;

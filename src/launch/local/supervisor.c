@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
+#include "launch/local/forks.h"
+#include "launch/local/oom.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -34,7 +36,12 @@ static void obey(struct supervisor *supervisor, const struct message *message)
         close(message->fd);
     if (message->len == sizeof number)
         memcpy(&number, message->body, sizeof number);
-    if (message->type == MSG_SIGNAL && number > 0 && number < NSIG)
+    struct tell tell;
+    if (message->type == MSG_TELL && message->len == sizeof tell) {
+        memcpy(&tell, message->body, sizeof tell);
+        if (tell.signal > 0 && tell.signal < NSIG)
+            lives_tell(supervisor, &tell);
+    } else if (message->type == MSG_SIGNAL && number > 0 && number < NSIG)
         lives_signal(supervisor, number);
     else if (message->type == MSG_STOP)
         lives_stop(supervisor, number > 0 && number < NSIG ? number : SIGTERM, "asked to stop");
@@ -93,7 +100,8 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
         } else if (events[i].data.fd == GUARDIAN_DRIVER) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, GUARDIAN_DRIVER, NULL);
             lose_driver(supervisor);
-        } else if (control_serve(supervisor, events[i].data.fd)) {
+        } else if (control_serve(supervisor, events[i].data.fd) ||
+                   forks_hear(supervisor, events[i].data.fd)) {
             continue;
         } else if (events[i].data.fd == supervisor->guardian) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->guardian, NULL);
@@ -148,18 +156,19 @@ static int finish(struct supervisor *supervisor)
     return is_empty ? 0 : GUARDIAN_NOT_EMPTY;
 }
 
-/* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
+/* Signals come as a descriptor, those that are to be heard; no other ends a run by ending us. */
 static bool open_doors(struct supervisor *supervisor)
 {
-    sigset_t mask;
+    sigset_t mask, all;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGQUIT);
-    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN); /* it would only say what write says anyway */
     supervisor->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     supervisor->epoll = epoll_create1(EPOLL_CLOEXEC);
     supervisor->null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -183,6 +192,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
                                     .outbox = TEXT_INIT};
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "roost-super");
+    supervisor.oom_seen = oom_count(cgroup->dir, "/proc");
     int status = open_doors(&supervisor) ? supervisor_prepare(&supervisor) : 1;
     if (status == 0) {
         if (cgroup->dir >= 0)
@@ -202,7 +212,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
         (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
     roost_leases_free(supervisor.leases);
     spec_release(&supervisor.spec);
-    text_release(&supervisor.outbox);
+    outbox_release(&supervisor);
     arena_release(&supervisor.arena);
     return status;
 }

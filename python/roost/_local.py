@@ -1,0 +1,247 @@
+"""The local engine: groups as processes of this machine, over the C library's groups and calls."""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from roost import _roost
+from roost._attach import start_keeper
+from roost._codec import decode, encode
+from roost._engine import Kind, LaunchRequest, Outcome
+from roost._errors import EngineError, Timeout
+from roost._handle import failure_of
+from roost._host import Answer, Failure
+from roost._managers import set_namespace
+from roost._program import find_program
+from roost._screen import Screen
+from roost._serve import START, SearchPath, Start, read_value
+from roost._warm import library_modules
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
+    from roost._local_allocate import Allocated
+
+POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
+
+
+class LocalEngine:
+    """Groups that this process launches on a cluster. Each is a run of its own; they have a namespace, and its managers, in
+    common. Those are there from the first launch on."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._keeper: _roost.Keeper | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def namespace(self) -> str:
+        """Of the groups, with managers in it: those of a cluster that was found there, or a keeper of its own."""
+        if self._cluster._is_attached:
+            assert self._cluster._namespace is not None
+            return self._cluster._namespace
+        with self._lock:
+            if self._keeper is None:
+                self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
+            return self._keeper.namespace
+
+    def launch(self, request: LaunchRequest) -> "LocalGroup":
+        running = self.start(request)
+        try:
+            wait_ready(running._group, request)
+        except BaseException:
+            running.close()
+            raise
+        running.starting = None
+        return running
+
+    def start(self, request: LaunchRequest) -> "LocalGroup":
+        """The group as it starts: what it is called with waits until it can answer."""
+        start = Start(
+            request.cls, request.args, request.kwargs, request.max_concurrency, request.catch_system_failure, request.surroundings
+        )  # fmt: skip
+        message = encode((SearchPath(sys.executable, sys.prefix, search_path()), start))
+        extra = dict(request.env)
+        if request.catch_system_failure:
+            extra["CATCH_SYSTEM_FAILURE"] = "1"
+        group = _roost.Group(
+            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
+            extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
+            logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
+        )  # fmt: skip
+        screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
+        running = LocalGroup(group, screen)
+        running.starting = group.call(START, message, None, None)
+        return running
+
+    def allocate(
+        self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
+        args: Sequence[Any], kwargs: Mapping[str, Any],
+    ) -> "Allocated":  # fmt: skip
+        from roost._local_allocate import allocate_locally
+
+        return allocate_locally(self, cls, name, node_rank, gpu_id, variables, interpreter, max_concurrency, args, kwargs)
+
+    def find_group(self, name: str) -> "LocalGroup":
+        raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
+
+    def close(self) -> None:
+        """Ends the managers; its groups are closed already. Another launch begins anew."""
+        with self._lock:
+            if self._keeper is not None:
+                set_namespace(None)
+                self._keeper.close()
+                self._keeper = None
+
+
+def port_base() -> int:
+    return int(os.environ.get("ROOST_PORT_BASE") or 0)
+
+
+def search_path() -> list[str]:
+    return [entry or os.getcwd() for entry in sys.path]
+
+
+def worker_command(request: LaunchRequest) -> list[str]:
+    main = str(Path(__file__).with_name("_worker_main.py"))
+    command = [sys.executable, "-P", main]
+    paths = set(request.interpreters.values())
+    if len(paths) == 1 and len(request.interpreters) == len(request.placements):
+        return [paths.pop(), "-P", main]
+    return command + [f"{rank}={path}" for rank, path in request.interpreters.items()]
+
+
+def forker_command(request: LaunchRequest) -> list[str] | None:
+    """The warm program that forks the workers; None where each has to be started by itself."""
+    if not request.warm or request.interpreters:
+        return None
+    order = {"path": search_path(), "modules": library_modules(request.cls), "main": "roost._worker_main"}
+    return [sys.executable, "-P", "-m", "roost._fork_server", json.dumps(order)]
+
+
+def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
+    problem = group.wait_ready(request.timeout)
+    if problem is None:
+        return
+    code, message, rank = problem
+    if code == "timeout":
+        raise Timeout(f"group {request.name!r} was not ready after {request.timeout:g} s: {message}")
+    if code != "worker" or rank < 0:
+        raise EngineError(f"group {request.name!r} could not be started: {message}")
+    known = group.rank(rank)
+    outcome = read_refusal(rank, known["bytes"]) if known["state"] == "refused" else Outcome(rank, "unknown", error=message, end=known["end"])
+    raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
+
+
+def read_refusal(rank: int, message: bytes) -> Outcome:
+    answer = decode(memoryview(message))
+    assert isinstance(answer, Answer)
+    return answer.outcome(rank)
+
+
+def end_of(group: _roost.Group, rank: int) -> dict[str, Any] | None:
+    """The exit record of a worker that has ended."""
+    return group.rank(rank)["end"] if 0 <= rank < group.size else None
+
+
+class LocalGroup:
+    def __init__(self, group: _roost.Group, screen: Screen | None) -> None:
+        self._group, self._screen = group, screen
+        self.world_size = group.size
+        self.starting: _roost.Call | None = None  # what the workers are made from, until they have taken it
+        self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
+        self._lock = threading.Lock()
+
+    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> "LocalCall":
+        return LocalCall(self, self._group.call(method, encode((args, kwargs)), ranks, None))
+
+    def close(self) -> None:
+        self._group.close()
+        if self._screen is not None:
+            self._screen.close()
+
+    def watch(self) -> "Watch":
+        """What tells coroutines of the running loop that answers have come."""
+        with self._lock:
+            self._watches = {loop: watch for loop, watch in self._watches.items() if not loop.is_closed()}
+            loop = asyncio.get_running_loop()
+            return self._watches.setdefault(loop, Watch(loop, self._group))
+
+
+class Watch:
+    """Pumps the group when its descriptor is readable, while somebody on the loop waits for that."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, group: _roost.Group) -> None:
+        self._loop, self._group = loop, group
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    async def wait(self) -> None:
+        """Until something may have come. Another thread may have taken it, and told nobody: so not for long."""
+        waiter = self._loop.create_future()
+        if not self._waiters:
+            self._loop.add_reader(self._group.fd, self._pump)
+        self._waiters.add(waiter)
+        try:
+            await asyncio.wait({waiter}, timeout=POLL)
+        finally:
+            self._waiters.discard(waiter)
+            if not self._waiters:
+                self._loop.remove_reader(self._group.fd)
+
+    def _pump(self) -> None:
+        self._group.pump()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class LocalCall:
+    def __init__(self, group: LocalGroup, call: _roost.Call) -> None:
+        self._group, self._call = group, call
+
+    def wait(self, timeout: float | None) -> bool:
+        return self._call.wait(timeout)
+
+    def done(self) -> bool:
+        return self._call.done()
+
+    def has_failed(self) -> bool:
+        return any(word not in ("value", "pending") for _, word, _, _ in self._call.outcomes())
+
+    async def async_wait(self) -> None:
+        while not self._call.done():
+            await self._group.watch().wait()
+
+    def outcomes(self) -> list[Outcome]:
+        return [self._read(*outcome) for outcome in self._call.outcomes()]
+
+    def _read(self, rank: int, word: str, message: _roost.Answer | bytes, why: str) -> Outcome:
+        if word == "value":
+            return read_answer(memoryview(message)).outcome(rank)
+        if word == "error":
+            return read_error(rank, memoryview(message))
+        end = None if word == "pending" else end_of(self._group._group, rank)
+        return Outcome(rank, cast(Kind, word.replace(" ", "_")), error=why, end=end)
+
+
+def read_answer(message: memoryview) -> Answer:
+    try:
+        return read_value(message)
+    except Exception as raised:
+        failure = Failure.of(raised, 1)
+        return Answer(None, Failure(f"what it returned cannot be read here: {failure.error}", failure.traceback))
+
+
+def read_error(rank: int, message: memoryview) -> Outcome:
+    """The worker's error; a request that was dropped unanswered has the library's own words."""
+    try:
+        answer = decode(message)
+        if isinstance(answer, Answer):
+            return answer.outcome(rank)
+    except Exception:
+        pass
+    return Outcome(rank, "error", error=bytes(message).decode(errors="replace"))
