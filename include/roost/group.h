@@ -20,15 +20,19 @@ extern "C" {
 struct roost_group;
 struct roost_call;
 
-/* Starts the processes of one component: of `options->components[0]`, or of a plan that has only one.
- * `name` names the component of a plan that is one strategy's. Returns when they are being started, see
+/* Starts the processes of one component: options->placed, options->components[0], or that of a plan which
+ * has only one. Processes that fail end nobody else, and those that are asked to end have one second
+ * unless options->grace_ms says otherwise. Returns when they are being started, see
  * roost_group_wait_ready. NULL with err and report as roost_run_start. */
 ROOST_API struct roost_group *roost_group_start(const struct roost_run_options *options,
-                                                const char *name, struct roost_report *report,
+                                                struct roost_report *report,
                                                 struct roost_error *err);
 
-/* Ends the processes: their channels close, which is the end of roost_worker_serve; what is left after
- * the grace of the options is killed. Calls must have been freed before. */
+/* Ends the processes: they are asked by SIGTERM, and what is left after the grace is killed. Calls that
+ * are under way have their outcomes then; those that follow are not run. Again: nothing. */
+ROOST_API void roost_group_close(struct roost_group *group);
+
+/* Closes the group and frees it. Its calls must have been freed before. */
 ROOST_API void roost_group_free(struct roost_group *group);
 
 ROOST_API const char *roost_group_name(const struct roost_group *group);

@@ -35,6 +35,20 @@ struct roost_run_options {
     int32_t grace_ms;   /* between asking a process to end and killing it; 0 = 10,000, -1 = none */
     int32_t port_base;  /* the first port that leases try; 0 = 20000 */
     bool has_no_cgroup; /* never make a control group: the sweep of descendants alone */
+
+    /* Instead of `plan`: one component of any plan, run by `command` under a name of its own. The config
+     * then says nothing of its launch; it may be NULL. */
+    const struct roost_component *placed;
+    const char *name;
+    const char *const
+        *extra_env; /* "NAME=value", NULL-terminated: over what roost sets; NULL = none */
+    const char *const
+        *forker; /* words of a program that forks processes like those of `command` when it is
+                                  asked to (src/launch/local/forks.h says how), NULL-terminated; for
+                                  processes with channels. NULL = they are executed */
+    const char *name_space; /* of somebody who holds it for several runs; NULL = one of its own */
+    const char *logs_dir; /* where runs are kept, over roost.logs.dir; NULL = as the config says */
+    bool has_channels;    /* every process can be called: see roost_group_start */
 };
 
 /* How one life of a process ended. */

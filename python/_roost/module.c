@@ -82,6 +82,13 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},
+    {"allow_tracing", binding_allow_tracing, METH_NOARGS,
+     "lets the user's other processes look into this one with a debugger"},
+    {"follow_parent", binding_follow_parent, METH_O,
+     "Whether the parent has that pid; this process dies with it."},
+    {"duplicate_above", binding_duplicate_above, METH_VARARGS,
+     "(fd, least): a second descriptor for the same thing, not below `least`"},
     {"namespaces", binding_namespaces, METH_O,
      "Namespaces of this user with living managers; takes the environment as NAME=value."},
     {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
@@ -149,7 +156,12 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    it->keeper = it->column ? add_type(module, &keeper_spec) : NULL;
+    it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
+    it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
+    it->group = it->request ? add_type(module, &group_spec) : NULL;
+    it->call = it->group ? add_type(module, &call_spec) : NULL;
+    it->answer = it->call ? add_type(module, &answer_spec) : NULL;
+    it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
     it->client = it->keeper ? add_type(module, &client_spec) : NULL;
     it->managers = it->client ? add_type(module, &managers_spec) : NULL;
     if (!it->managers ||
@@ -173,6 +185,11 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->worker_channel);
+    Py_VISIT(it->request);
+    Py_VISIT(it->group);
+    Py_VISIT(it->call);
+    Py_VISIT(it->answer);
     Py_VISIT(it->keeper);
     Py_VISIT(it->client);
     Py_VISIT(it->managers);
@@ -192,6 +209,11 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->worker_channel);
+    Py_CLEAR(it->request);
+    Py_CLEAR(it->group);
+    Py_CLEAR(it->call);
+    Py_CLEAR(it->answer);
     Py_CLEAR(it->keeper);
     Py_CLEAR(it->client);
     Py_CLEAR(it->managers);

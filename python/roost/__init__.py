@@ -16,6 +16,7 @@ from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
 from roost._errors import EngineError, Timeout, WorkerError
+from roost._group import WorkerGroup
 from roost._managers import (
     CollectiveGroupInfo,
     CollectiveManager,
@@ -31,6 +32,7 @@ from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
 from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
 from roost._words import AcceleratorType, PlacementMode, PlanWarning
+from roost._worker import Worker
 
 Sequence.register(Placements)
 
@@ -66,8 +68,10 @@ __all__ = [
     "PortLockManager",
     "RankError",
     "Timeout",
+    "Worker",
     "WorkerAddress",
     "WorkerError",
+    "WorkerGroup",
     "WorkerInfo",
     "WorkerManager",
 ]

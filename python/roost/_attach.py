@@ -6,12 +6,9 @@ Whoever attaches builds its own from that, so it sees the same nodes and groups.
 
 import json
 import os
-import shutil
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
@@ -21,16 +18,6 @@ from roost._managers import KeeperTransport, find_namespace, make_error, set_nam
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
-
-
-def find_program() -> str | None:
-    """The roost program that came with this package: ROOST_PROGRAM, beside the interpreter, in the build, on the path."""
-    named = os.environ.get("ROOST_PROGRAM")
-    if named:
-        return named
-    beside = [Path(sys.executable).with_name("roost"), Path(_roost.__file__).parents[2] / "roost"]
-    found = next((path for path in beside if path.is_file() and os.access(path, os.X_OK)), None)
-    return str(found) if found else shutil.which("roost")
 
 
 def section_of(cluster_cfg: Any) -> Any:
@@ -61,15 +48,17 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
-def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
+def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
+    from roost._local import find_program
+
     view = json.dumps(view_of(cluster), ensure_ascii=False)
     port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
-        keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
+        keeper = _roost.Keeper(environment(), program or find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
-    set_namespace(keeper.namespace)
+    set_namespace(keeper.namespace, is_new=True)
     return keeper
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
@@ -15,6 +15,9 @@ from roost._managers import set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
+if TYPE_CHECKING:
+    from roost._engine import EngineLink
+
 
 class Cluster:
     """Nodes, accelerators and node groups to plan against.
@@ -24,9 +27,11 @@ class Cluster:
     ``ROOST_CLUSTER``, ``roost.cluster`` of the config, this machine.
 
     ``cluster_cfg`` is the path of a config, a whole config with a ``cluster`` key, or that section
-    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are. Planning starts nothing, so
-    ``distributed_log_dir`` and ``timeout`` are taken and not used. ``namespace`` names its managers, see
-    docs/managers.md. With none of the others it is the cluster of a living run of this user: of
+    (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
+
+    Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
+    have to become ready, ``namespace`` the name that others find its runs and its managers by. Several clusters may be there at a
+    time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
     >>> cluster = Cluster(cluster="2x8 A800")
@@ -55,10 +60,11 @@ class Cluster:
         timeout: float = 600,
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
+        self._namespace, self._timeout = namespace, float(timeout)
+        self._link: EngineLink | None = None
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
             attach(self, namespace)
             return
-        self._namespace = namespace
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
@@ -132,6 +138,14 @@ class Cluster:
         """The group with that label, ``cluster`` when none is named, or None."""
         wanted = "cluster" if label is None else as_text("label", label)
         return next((self._make_group(group) for group in self._value.groups if group[0] == wanted), None)
+
+    def _engine_link(self) -> "EngineLink":
+        """The engine that runs groups on this cluster; there is none before it is asked for."""
+        if self._link is None:
+            from roost._local import LocalEngine
+
+            self._link = LocalEngine(self._value, self._config, self.namespace)
+        return self._link
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot pickle a Cluster: make it again where it is needed, with the same arguments")

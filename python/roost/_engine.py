@@ -1,10 +1,22 @@
 """What a group asks of an engine. Two engines answer: roost._local and roost._ray."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from roost import _roost
+from roost._nodes import NodeInfo
+
+Kind = Literal["value", "error", "unknown", "not_run", "pending"]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What workers are told of the cluster beside their environment; of the nodes they are on only."""
+
+    nodes: Mapping[int, NodeInfo] = field(default_factory=dict)  # by node rank
+    first_accelerators: Mapping[int, int] = field(default_factory=dict)  # the cluster-wide number of a node's first one
+    hardware_types: Mapping[str, str | None] = field(default_factory=dict)  # by the label of the node group
 
 
 @dataclass(frozen=True)
@@ -22,34 +34,41 @@ class LaunchRequest:
     warm: bool = True
     timeout: float = 600.0  # until all ranks are ready
     env: dict[str, str] = field(default_factory=dict)  # for every rank, over what roost sets
+    surroundings: Surroundings = Surroundings()
+    interpreters: Mapping[int, str] = field(default_factory=dict)  # by rank, where a node group names one
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended on one rank."""
+    """How a call ended on one rank; "pending" has not."""
 
     rank: int
-    kind: Literal["value", "error", "unknown", "not_run"]
+    kind: Kind
     value: Any = None
     error: str = ""  # one line
     traceback: str = ""  # the worker's own, when kind is "error"
     exception: BaseException | None = None  # the worker's exception itself, where it can be carried
     seconds: float | None = None  # the method's own time, by the worker's clock
+    timers: Mapping[str, float] = field(default_factory=dict)  # what the worker timed during the call, by tag
     end: dict[str, Any] | None = None  # its exit record, when the worker has ended
 
 
 class CallLink(Protocol):
-    """A call on its way."""
+    """A call on its way. It may be used from several threads."""
 
     def wait(self, timeout: float | None) -> bool:
         """Until each rank has its outcome; False when time is up."""
 
     def done(self) -> bool: ...
 
-    async def async_wait(self) -> None: ...
+    def has_failed(self) -> bool:
+        """Whether a rank is known to have no value; never waits."""
+
+    async def async_wait(self) -> None:
+        """Until each rank has its outcome, without holding the event loop up."""
 
     def outcomes(self) -> list[Outcome]:
-        """In the order of the ranks asked; only when done."""
+        """In the order of the ranks asked; those that have none yet are pending."""
 
 
 class GroupLink(Protocol):

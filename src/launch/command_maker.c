@@ -64,6 +64,7 @@ struct command_maker *command_maker_new(const struct commands *commands, int32_t
         .scratch = &maker->scratch,
         .source = {.cluster = commands->options.cluster,
                    .placed = it->placed,
+                   .name = it->name,
                    .launch = it->launch,
                    .values = values,
                    .first_port = it->first_port,

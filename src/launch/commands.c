@@ -62,6 +62,22 @@ static bool choose_components(struct commands *commands, struct diag *diag)
     return true;
 }
 
+/* One component of its own, which the config does not launch. */
+static bool take_component(struct commands *commands, struct diag *diag)
+{
+    const struct launch_options *options = &commands->options;
+    commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
+    if (!commands->components) {
+        diag_nomem(diag);
+        return false;
+    }
+    commands->components[commands->component_count++] =
+        (struct component_commands){.name = options->name,
+                                    .placed = options->placed,
+                                    .process_count = options->placed->world_size};
+    return true;
+}
+
 /* --- their commands --- */
 
 static bool has_command(const struct component_commands *component)
@@ -223,7 +239,9 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
         return NULL;
     }
     commands->options = *options;
-    bool is_good = choose_components(commands, diag) && find_environments(commands, diag);
+    bool is_chosen_well =
+        options->placed ? take_component(commands, diag) : choose_components(commands, diag);
+    bool is_good = is_chosen_well && find_environments(commands, diag);
     if (is_good && diag->errors == errors) {
         if (options->command_count > 0)
             share_command(commands, diag);

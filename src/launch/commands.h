@@ -24,7 +24,12 @@ struct launch_options {
                                        command of its own */
     size_t command_count;
     bool is_command_optional; /* a component without a command has an environment only */
-    const char *config_dir;   /* where a relative cwd starts; NULL = the folder of the config as
+    const struct roost_component *placed; /* instead of a plan: one component, which takes nothing
+                                               from roost.launch, under `name` */
+    const char *name;
+    const char *const *extra_env; /* set over everything else; NULL = nothing */
+    const char *const *forker;    /* see roost_run_options; NULL = none */
+    const char *config_dir;       /* where a relative cwd starts; NULL = the folder of the config as
                                        its path was written, the caller's own for standard input */
 };
 

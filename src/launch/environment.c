@@ -118,10 +118,13 @@ int32_t environment_slot(const struct environment *it, struct strview name)
     return found ? (int32_t)(found - it->names) : -1;
 }
 
-static size_t count_names(const struct environment *it, const struct component_commands *component)
+static size_t count_names(const struct environment *it, const struct component_commands *component,
+                          const char *const *extra)
 {
     const struct launch_config *launch = component->launch;
     size_t count = VARIABLE_COUNT;
+    while (extra && *extra++)
+        count++;
     if (launch)
         count += (size_t)launch->env_count + 2 * (size_t)launch->port_count;
     for (int32_t g = 0; g < component->placed->node_group_count; g++)
@@ -172,12 +175,14 @@ static void settle_names(struct environment *it)
 }
 
 static bool find_names(struct environment *it, const struct component_commands *component,
-                       struct arena *arena)
+                       const char *const *extra, struct arena *arena)
 {
     const struct launch_config *launch = component->launch;
-    it->names = arena_array(arena, struct strview, count_names(it, component));
+    it->names = arena_array(arena, struct strview, count_names(it, component, extra));
     if (!it->names)
         return false;
+    for (; extra && *extra; extra++)
+        add_name(it, name_of(*extra));
     for (int v = 0; v < VARIABLE_COUNT; v++)
         if (variable_types((enum variable)v) & it->types)
             add_name(it, sv_from(variable_name((enum variable)v)));
@@ -240,6 +245,7 @@ struct environment *environment_new(struct arena *arena, const struct launch_opt
     it->is_replacing = mode && sv_is_nocase(sv_from(mode), "override");
     it->catches_failure = catches && strcmp(catches, "1") == 0;
     bool is_good = find_maps(it, placed, maps, map_count, arena) &&
-                   find_names(it, component, arena) && inherit(it, options->env, arena);
+                   find_names(it, component, options->extra_env, arena) &&
+                   inherit(it, options->env, arena);
     return is_good ? it : NULL;
 }

@@ -149,6 +149,16 @@ static bool set_port(struct environment_maker *maker, int32_t index)
     return slot->text != NULL;
 }
 
+/* What the caller wants to be so, whatever anybody else says. */
+static void set_extra(struct environment_maker *maker)
+{
+    for (const char *const *entry = maker->commands->options.extra_env; entry && *entry; entry++) {
+        struct strview name = {*entry, strcspn(*entry, "=")};
+        maker->slots[environment_slot(maker->component->environment, name)] =
+            (struct slot){.kind = SLOT_FIXED, .text = *entry};
+    }
+}
+
 /* The recipe for the kind of process that maker->source is. */
 static bool write_recipe(struct environment_maker *maker)
 {
@@ -167,6 +177,7 @@ static bool write_recipe(struct environment_maker *maker)
     for (int32_t i = 0; launch && launch->port_count && i < it->name_count; i++)
         if (!set_port(maker, i))
             return false;
+    set_extra(maker);
     return true;
 }
 

@@ -183,12 +183,23 @@ static void lose(struct roost_run *run)
     (void)run_settle(run);
 }
 
-bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out)
+/* What came with the message at hand; it is for the first event taken of it. */
+static void give_fd(struct roost_run *run, int *out_fd)
+{
+    if (out_fd)
+        *out_fd = run->inbox_fd;
+    else if (run->inbox_fd >= 0)
+        close(run->inbox_fd);
+    run->inbox_fd = -1;
+}
+
+bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out, int *out_fd)
 {
     int64_t deadline = timeout_ms < 0 ? -1 : clock_ms() + timeout_ms;
     while (!run->is_finished) {
         if (take(run, out) || (run->is_lost && take_lost(run, out))) {
             note(run, out);
+            give_fd(run, out_fd);
             if (run->is_finished && !run->is_lost && !run_settle(run) && out->code == ROOST_OK) {
                 out->code = run->end.code = ROOST_ERR_ENGINE;
                 snprintf(out->message, sizeof out->message,
@@ -199,8 +210,8 @@ bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_even
         enum channel_result result = channel_receive(run->channel, &run->inbox);
         run->inbox_read = 0;
         if (result == CHANNEL_OK) {
-            if (run->inbox.fd >= 0)
-                close(run->inbox.fd);
+            give_fd(run, NULL);
+            run->inbox_fd = run->inbox.fd;
             /* Something failed between the last step of roost_run_start and the first process. */
             if (run->inbox.type == MSG_REFUSED && run->inbox.len == sizeof run->refusal)
                 memcpy(&run->refusal, run->inbox.body, sizeof run->refusal);
@@ -221,21 +232,25 @@ bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_even
     return false;
 }
 
+bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out)
+{
+    return run_next(run, timeout_ms, out, NULL);
+}
+
 /* --- wishes --- */
 
 #define refuse(err, code, ...)                                                                     \
     diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
 
-static enum roost_code ask(struct roost_run *run, enum message_type type, int32_t number,
-                           struct roost_error *err)
+static enum roost_code send(struct roost_run *run, enum message_type type, const void *body,
+                            size_t len, struct roost_error *err)
 {
     if (run->is_finished || run->is_lost)
         return ROOST_OK;
-    if (type != MSG_SIGNAL) /* one that was stopped must run to hear it */
+    if (type != MSG_SIGNAL && type != MSG_TELL) /* one that was stopped must run to hear it */
         (void)pidfd_send_signal(run->supervisor, SIGCONT, NULL, 0);
     for (;;) {
-        enum channel_result result =
-            channel_send(run->channel, (uint16_t)type, &number, sizeof number, -1);
+        enum channel_result result = channel_send(run->channel, (uint16_t)type, body, len, -1);
         if (result == CHANNEL_OK || result == CHANNEL_CLOSED)
             return ROOST_OK; /* a supervisor that is gone has ended everybody */
         if (result == CHANNEL_FAILED)
@@ -243,6 +258,19 @@ static enum roost_code ask(struct roost_run *run, enum message_type type, int32_
                           strerror(errno));
         poll(&(struct pollfd){run->channel, POLLOUT, 0}, 1, 100);
     }
+}
+
+static enum roost_code ask(struct roost_run *run, enum message_type type, int32_t number,
+                           struct roost_error *err)
+{
+    return send(run, type, &number, sizeof number, err);
+}
+
+enum roost_code run_tell(struct roost_run *run, const struct tell *tell, struct roost_error *err)
+{
+    if (tell->signal <= 0 || tell->signal >= NSIG)
+        return refuse(err, ROOST_ERR_USAGE, "%d is not the number of a signal", tell->signal);
+    return send(run, MSG_TELL, tell, sizeof *tell, err);
 }
 
 enum roost_code roost_run_signal(struct roost_run *run, int32_t number, struct roost_error *err)
@@ -286,6 +314,7 @@ void roost_run_free(struct roost_run *run)
         while (roost_run_next(run, SETTLE_MS, &event))
             continue;
     }
+    give_fd(run, NULL);
     if (run->channel >= 0)
         close(run->channel); /* a supervisor that still is there kills everybody now */
     if (run->guardian >= 0)

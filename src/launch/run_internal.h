@@ -34,12 +34,20 @@ struct roost_run {
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;
+    int inbox_fd; /* what came with the message and belongs to its first event; -1 = none */
     struct roost_error refusal; /* why a supervisor that is gone did not begin, if it said so */
     bool is_lost;               /* the supervisor went without a word */
     int32_t lost;               /* next of `lives` to be told as lost */
     bool is_finished;           /* ROOST_EVENT_FINISHED was taken, or there never was a run */
     struct roost_event end;
 };
+
+/* roost_run_next for runs with channels: *out_fd is the channel of the life that has STARTED, the
+ * caller's from now on, or -1. */
+bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out, int *out_fd);
+
+/* Sends a signal to a life of one process. */
+enum roost_code run_tell(struct roost_run *run, const struct tell *tell, struct roost_error *err);
 
 /* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
  * the run is left. */

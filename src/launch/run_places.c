@@ -13,7 +13,9 @@
 static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
 {
     const struct roost_config *config = birth->options->config;
-    struct strview dir = config->logs_dir.text, name = sv_from(config->source.name);
+    const char *wanted = birth->options->logs_dir;
+    struct strview dir = wanted ? sv_from(wanted) : config->logs_dir.text;
+    struct strview name = wanted ? SV("") : sv_from(config->source.name);
     size_t folder = name.len;
     *has_logs = dir.len > 0;
     if (!*has_logs)
@@ -45,6 +47,11 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
 /* The kernel frees it with the run's last process. */
 static bool choose_namespace(struct birth *birth)
 {
+    const char *given = birth->options->name_space;
+    if (given) { /* somebody else holds it */
+        snprintf(birth->name_space, sizeof birth->name_space, "%s", given);
+        return true;
+    }
     birth->namespace_lock =
         namespace_take(birth->runtime_dir, NULL, birth->name_space, birth->diag);
     return birth->namespace_lock >= 0;
@@ -54,6 +61,8 @@ static bool choose_namespace(struct birth *birth)
 bool birth_sign_namespace(struct birth *birth)
 {
     const char *id = birth->run->dir.id;
+    if (birth->namespace_lock < 0)
+        return true; /* it is somebody else's */
     if (ftruncate(birth->namespace_lock, 0) == 0 &&
         pwrite(birth->namespace_lock, id, strlen(id), 0) == (ssize_t)strlen(id))
         return true;

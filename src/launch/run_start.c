@@ -47,7 +47,7 @@ static bool start_guardian(struct birth *birth)
     char *argv[] = {"roost", "--guardian", run->dir.id,
                     birth->options->has_no_cgroup ? "plain" : "cgroup", NULL};
     int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, birth->runtime_dir, driver,
-                                     birth->namespace_lock};
+                                     birth->namespace_lock >= 0 ? birth->namespace_lock : null};
     struct spawn spawn = {.paths = (const char *const[]){program, NULL},
                           .argv = argv,
                           .env = (char *const[]){token, NULL},
@@ -160,6 +160,7 @@ static bool send_setup(struct birth *birth)
                           .process_count = birth->run->process_count,
                           .port_base = birth->options->port_base,
                           .keeps_going = birth->options->keeps_going,
+                          .has_channels = birth->options->has_channels,
                           .grace_ms =
                               birth->options->grace_ms ? birth->options->grace_ms : GRACE_MS};
     snprintf(setup.version, sizeof setup.version, "%s", ROOST_VERSION);
@@ -305,9 +306,11 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                   struct roost_report *report, struct roost_error *err)
 {
     static const char *const no_env[] = {NULL};
+    static const struct roost_config no_config = {.source = {.name = ""}};
     struct roost_run_options given = *options;
     struct diag diag = diag_start(report, err);
     given.env = given.env ? given.env : no_env;
+    given.config = given.config ? given.config : &no_config;
     struct birth birth = {
         .options = &given, .diag = &diag, .runtime_dir = -1, .namespace_lock = -1};
     struct launch_options wanted = {.config = given.config,
@@ -317,8 +320,13 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .components = given.components,
                                     .component_count = given.component_count,
                                     .command = given.command,
-                                    .command_count = given.command_count};
-    birth.commands = can_run(given.config, &diag) ? commands_new(&wanted, &diag) : NULL;
+                                    .command_count = given.command_count,
+                                    .placed = given.placed,
+                                    .name = given.name,
+                                    .extra_env = given.extra_env,
+                                    .forker = given.forker};
+    bool is_wanted = given.placed || can_run(given.config, &diag);
+    birth.commands = is_wanted ? commands_new(&wanted, &diag) : NULL;
     birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;
     if (!birth.run) {
         if (birth.commands)
@@ -329,6 +337,7 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
     *birth.run = (struct roost_run){.arena = ARENA_INIT,
                                     .dir = {.fd = -1, .page = -1},
                                     .channel = -1,
+                                    .inbox_fd = -1,
                                     .guardian = -1,
                                     .supervisor = -1};
     bool is_born = be_born(&birth);

@@ -146,7 +146,7 @@ void put_variable(struct text *out, const struct value_source *source, enum vari
     case VARIABLE_ROOST_NAMESPACE: return text_puts(out, source->values->name_space);
     case VARIABLE_CLUSTER_NODE_RANK: return put_number(out, it->cluster_node_rank[p]);
     case VARIABLE_GROUP_NAME:
-    case VARIABLE_ROOST_COMPONENT: return text_puts(out, it->name);
+    case VARIABLE_ROOST_COMPONENT: return text_puts(out, source->name);
     case VARIABLE_GROUP_RANK: /* torch: the rank of the group of processes on one node */
     case VARIABLE_NODE_RANK: return put_number(out, it->placement_node_rank[p]);
     case VARIABLE_ISOLATE_ACCELERATOR: return text_char(out, it->isolate_accelerator ? '1' : '0');
@@ -162,7 +162,7 @@ void put_variable(struct text *out, const struct value_source *source, enum vari
     case VARIABLE_RANK: return put_number(out, p);
     case VARIABLE_ROOST_RUN_ID: return text_puts(out, source->values->run_id);
     case VARIABLE_WORKER_NAME:
-        text_puts(out, it->name);
+        text_puts(out, source->name);
         text_char(out, ':');
         return put_number(out, p);
     case VARIABLE_WORLD_SIZE: return put_number(out, it->world_size);

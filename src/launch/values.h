@@ -10,6 +10,7 @@
 struct value_source {
     const struct roost_cluster *cluster;
     const struct roost_component *placed;
+    const char *name;                   /* of the component */
     const struct launch_config *launch; /* may be NULL */
     const struct run_values *values;
     int32_t first_port; /* the component's first request */

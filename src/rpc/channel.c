@@ -27,27 +27,40 @@ bool channel_pair(int out[2])
     return true;
 }
 
+bool channel_stream(int out[2])
+{
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out) == 0;
+}
+
 enum channel_result channel_send(int channel, uint16_t type, const void *body, size_t len, int fd)
 {
-    if (len > CHANNEL_BODY_MAX) {
+    return channel_send_many(channel, type, body, len, &fd, fd >= 0);
+}
+
+enum channel_result channel_send_many(int channel, uint16_t type, const void *body, size_t len,
+                                      const int *fds, int fd_count)
+{
+    enum { FDS_MAX = 8 };
+    if (len > CHANNEL_BODY_MAX || fd_count > FDS_MAX) {
         errno = EMSGSIZE;
         return CHANNEL_FAILED;
     }
     struct header header = {MAGIC, VERSION, type, (uint32_t)len};
     struct iovec parts[2] = {{&header, sizeof header}, {(void *)(uintptr_t)body, len}};
     union {
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
         struct cmsghdr align;
     } control = {0};
     struct msghdr packet = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
-    if (fd >= 0) {
+    if (fd_count > 0) {
+        size_t fds_len = (size_t)fd_count * sizeof *fds;
         packet.msg_control = control.bytes;
-        packet.msg_controllen = sizeof control.bytes;
+        packet.msg_controllen = CMSG_SPACE(fds_len);
         struct cmsghdr *item = CMSG_FIRSTHDR(&packet);
         item->cmsg_level = SOL_SOCKET;
         item->cmsg_type = SCM_RIGHTS;
-        item->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(item), &fd, sizeof fd);
+        item->cmsg_len = CMSG_LEN(fds_len);
+        memcpy(CMSG_DATA(item), fds, fds_len);
     }
     for (;;) {
         if (sendmsg(channel, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)

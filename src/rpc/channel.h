@@ -30,8 +30,15 @@ struct message {
 /* Two ends, close-on-exec and non-blocking; false with errno. */
 bool channel_pair(int out[2]);
 
+/* Two ends of a stream, for calls (links.h, roost/worker.h): close-on-exec; false with errno. */
+bool channel_stream(int out[2]);
+
 /* Sends a message; `fd` (-1 = none) is passed along and stays the caller's. */
 enum channel_result channel_send(int channel, uint16_t type, const void *body, size_t len, int fd);
+
+/* The same with several descriptors, for a receiver that is not this library: at most 8. */
+enum channel_result channel_send_many(int channel, uint16_t type, const void *body, size_t len,
+                                      const int *fds, int fd_count);
 
 /* Takes one message. */
 enum channel_result channel_receive(int channel, struct message *out);

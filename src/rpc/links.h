@@ -21,6 +21,9 @@ struct links_options {
     int32_t rank_count;
     size_t outbox_max; /* bytes queued for one link before a call waits for room; 0 = 64 MiB */
     size_t answer_max; /* bytes of one answer; 0 = 4 GiB less one */
+    int32_t
+        close_grace_ms; /* between a channel's end and links_end, which tells better what happened,
+                               before its calls are unknown; 0 = 1,000, -1 = none */
     int other_fd; /* also watched; -1 = none. Readable: on_other is called, with the lock held */
     void (*on_other)(void *context);
     void (*on_cut)(void *context, int32_t rank, int32_t life, const char *why);

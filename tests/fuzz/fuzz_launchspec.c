@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(component->first_process == first);
         CHECK(walk(&component->base_env) == component->base_env.len);
         CHECK(walk(&component->after) == component->after.len);
+        CHECK(walk(&component->forker) == component->forker.len);
         first += component->process_count;
     }
     CHECK(first == spec.process_count);

@@ -18,7 +18,7 @@ from roost import _roost
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["roost", *(f"roost.{module.name}" for module in pkgutil.iter_modules(roost.__path__) if module.name != "_roost")]
-WITH_EXAMPLES = {"roost", "roost._cluster", "roost._component", "roost._config", "roost._errors", "roost._managers", "roost._nodes", "roost._strategy", "roost.slime"}
+WITH_EXAMPLES = {"roost", "roost._cluster", "roost._component", "roost._config", "roost._errors", "roost._managers", "roost._nodes", "roost._strategy", "roost._worker", "roost.slime"}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -104,6 +104,7 @@ def test_the_wheel_has_what_it_should_and_nothing_else(wheel: Path, tmp_path: Pa
     metadata = (tmp_path / "roost-0.1.0.dist-info/METADATA").read_text().splitlines()
     assert [line for line in metadata if line.startswith(("Provides-Extra", "Requires-Dist", "License-Expression"))] == [
         "License-Expression: Apache-2.0",
+        "Requires-Dist: cloudpickle>=2.2",
         "Provides-Extra: ray",
         'Requires-Dist: ray[default]>=2.47; extra == "ray"',
     ]

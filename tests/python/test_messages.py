@@ -62,6 +62,7 @@ OTHER_FILES = {
     "src/topology/parts.c": "only clusters that Python objects describe; src/topology/parts_test.c",
     "src/base/private_*.c": "what a run meets on this machine; src/base/private_dir_test.c has the whole matrix",
     "src/port/*.c": "the same; src/port/leases_test.c and leases_race_test.c",
+    "src/rpc/*.c": "only calls between processes; src/rpc/links_test.c and worker_test.c",
     "src/bundle/order.c": "only C and Python sort bundles; src/bundle/order_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
     "src/cli/logs_view.c": "needs a run with logs; src/cli/logs_view_test.c",

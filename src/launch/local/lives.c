@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
-#include "launch/local/supervisor.h"
+#include "launch/local/forks.h"
 
 enum {
     REST_FIRST_MS = 100, /* doubled by every quick end in a row */
@@ -38,12 +38,30 @@ void lives_signal(struct supervisor *supervisor, int32_t number)
             signal_worker(&supervisor->workers[i], number);
 }
 
+void lives_tell(struct supervisor *supervisor, const struct tell *tell)
+{
+    if (tell->component < 0 || tell->component >= supervisor->spec.component_count ||
+        tell->rank < 0 || tell->rank >= supervisor->spec.components[tell->component].process_count)
+        return;
+    struct worker *worker =
+        &supervisor
+             ->workers[supervisor->spec.components[tell->component].first_process + tell->rank];
+    if (worker->state != WORKER_RUNNING || (tell->life && tell->life != worker->life))
+        return;
+    if (tell->signal == SIGKILL)
+        worker->was_told = true;
+    signal_worker(worker, tell->signal);
+}
+
 /* Tells everybody to end; a stopped process must run to hear it. */
 static void tell_all(struct supervisor *supervisor, int32_t number)
 {
     for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
         struct worker *worker = &supervisor->workers[i];
-        if (worker->state == WORKER_RESTING || worker->state == WORKER_WAITING) {
+        if (worker->state == WORKER_RESTING || worker->state == WORKER_WAITING ||
+            worker->state == WORKER_FORKING) {
+            if (worker->state == WORKER_FORKING)
+                close(worker->driver_end);
             worker->state = WORKER_ENDED;
             supervisor->left--;
         } else if (worker->state == WORKER_RUNNING) {
@@ -238,6 +256,10 @@ void lives_reap(struct supervisor *supervisor)
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
             return;
         struct worker *worker = worker_find(supervisor, info.si_pid);
+        if (!worker) { /* one that was forked for us, and told of just now? */
+            (void)forks_hear(supervisor, -1);
+            worker = worker_find(supervisor, info.si_pid);
+        }
         /* What a worker leaves in its group ends with it; its number is still ours to use. */
         if (worker)
             (void)kill(-info.si_pid, SIGKILL);

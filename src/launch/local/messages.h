@@ -11,8 +11,10 @@ enum {
     GUARDIAN_CHANNEL = 3,
     GUARDIAN_RUN_DIR = 4,
     GUARDIAN_RUNTIME_DIR = 5,
-    GUARDIAN_DRIVER = 6,    /* a pidfd */
-    GUARDIAN_NAMESPACE = 7, /* the locked file of the run's namespace: held, never used */
+    GUARDIAN_DRIVER = 6, /* a pidfd */
+    GUARDIAN_NAMESPACE =
+        7, /* the locked file of the run's namespace, unless somebody else holds it:
+                               held, never used */
     GUARDIAN_FD_COUNT = 5,
     GUARDIAN_NOT_EMPTY = 3, /* exit status: something of the run could not be killed */
 };
@@ -22,12 +24,15 @@ enum message_type {
     MSG_SETUP = 1, /* struct setup, and a memory file of struct roost_port_want */
     MSG_START,     /* a memory file, see spec.h */
     MSG_SIGNAL,    /* int32_t */
+    MSG_TELL,      /* struct tell: a signal for one process */
     MSG_STOP,      /* int32_t: the signal to ask with */
     MSG_KILL,
     /* from the supervisor */
-    MSG_HELLO,  /* struct hello, and a pidfd of the supervisor */
-    MSG_PORTS,  /* int32_t each: the next of the first ports of all wants */
-    MSG_EVENTS, /* struct roost_event each, cut behind its message and led by its length */
+    MSG_HELLO, /* struct hello, and a pidfd of the supervisor */
+    MSG_PORTS, /* int32_t each: the next of the first ports of all wants */
+    MSG_EVENTS, /* struct roost_event each, cut behind its message and led by its length; perhaps with
+                   a descriptor, which is the driver's end of the channel of the life that the first
+                   one tells of */
     MSG_REFUSED /* struct roost_error: the run cannot be started */
 };
 
@@ -40,6 +45,11 @@ struct setup {
     int32_t process_count;
     int32_t port_base;
     bool keeps_going;
+    bool has_channels; /* to each process, see roost/group.h */
+};
+
+struct tell {
+    int32_t component, rank, life, signal;
 };
 
 struct hello {

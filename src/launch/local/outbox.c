@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "launch/local/record.h"
@@ -25,6 +26,14 @@ struct roost_event outbox_event(enum roost_event_kind kind, const struct worker 
     return event;
 }
 
+/* A driver that does not hear everything hears nothing more: the run ends. */
+static void lose_words(struct supervisor *supervisor)
+{
+    supervisor->outbox.has_failed = false;
+    supervisor->is_driver_gone = true;
+    lives_kill(supervisor, "");
+}
+
 void outbox_put(struct supervisor *supervisor, const struct roost_event *event)
 {
     if (supervisor->is_driver_gone)
@@ -35,14 +44,46 @@ void outbox_put(struct supervisor *supervisor, const struct roost_event *event)
         supervisor->outbox_sent = 0;
     }
     if (!text_reserve(&supervisor->outbox, sizeof len + (size_t)len)) {
-        /* A driver that does not hear everything hears nothing more: the run ends. */
-        supervisor->outbox.has_failed = false;
-        supervisor->is_driver_gone = true;
-        lives_kill(supervisor, "");
+        lose_words(supervisor);
         return;
     }
     spec_put_int(&supervisor->outbox, len);
     text_append(&supervisor->outbox, (const char *)event, (size_t)len);
+}
+
+static bool add_parcel(struct supervisor *supervisor, size_t at, int fd)
+{
+    if (supervisor->parcel_count == supervisor->parcel_room) {
+        size_t room = supervisor->parcel_room ? 2 * supervisor->parcel_room : 64;
+        struct parcel *grown = reallocarray(supervisor->parcels, room, sizeof *grown);
+        if (!grown)
+            return false;
+        supervisor->parcels = grown;
+        supervisor->parcel_room = room;
+    }
+    supervisor->parcels[supervisor->parcel_count++] = (struct parcel){at, fd};
+    return true;
+}
+
+void outbox_put_with(struct supervisor *supervisor, const struct roost_event *event, int fd)
+{
+    outbox_put(supervisor, event);
+    size_t len =
+        sizeof(int32_t) + offsetof(struct roost_event, message) + strlen(event->message) + 1;
+    if (supervisor->is_driver_gone) {
+        close(fd);
+    } else if (!add_parcel(supervisor, supervisor->outbox.len - len, fd)) {
+        close(fd);
+        lose_words(supervisor);
+    }
+}
+
+void outbox_release(struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < supervisor->parcel_count; i++)
+        close(supervisor->parcels[i].fd);
+    free(supervisor->parcels);
+    text_release(&supervisor->outbox);
 }
 
 void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
@@ -57,11 +98,12 @@ void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
     outbox_put(supervisor, &event);
 }
 
-/* Whole events, as many as one message holds. */
-static size_t packet_len(const struct text *outbox, size_t from)
+/* Whole events, as many as one message holds, up to the next one that has a descriptor: a message
+ * carries one, for its first event. */
+static size_t packet_len(const struct text *outbox, size_t from, size_t next_parcel)
 {
     size_t to = from;
-    while (to < outbox->len) {
+    while (to < outbox->len && (to == from || to < next_parcel)) {
         int32_t len;
         memcpy(&len, outbox->bytes + to, sizeof len);
         if (to - from + sizeof len + (size_t)len > CHANNEL_BODY_MAX)
@@ -74,16 +116,30 @@ static size_t packet_len(const struct text *outbox, size_t from)
 void outbox_flush(struct supervisor *supervisor)
 {
     struct text *outbox = &supervisor->outbox;
+    size_t sent = 0; /* parcels */
     while (!supervisor->is_driver_gone && supervisor->outbox_sent < outbox->len) {
-        size_t len = packet_len(outbox, supervisor->outbox_sent);
-        enum channel_result result = channel_send(supervisor->channel, MSG_EVENTS,
-                                                  outbox->bytes + supervisor->outbox_sent, len, -1);
+        const struct parcel *parcel = &supervisor->parcels[sent];
+        bool has_parcel = sent < supervisor->parcel_count && parcel->at == supervisor->outbox_sent;
+        size_t next = sent + has_parcel;
+        size_t len =
+            packet_len(outbox, supervisor->outbox_sent,
+                       next < supervisor->parcel_count ? supervisor->parcels[next].at : SIZE_MAX);
+        enum channel_result result =
+            channel_send(supervisor->channel, MSG_EVENTS, outbox->bytes + supervisor->outbox_sent,
+                         len, has_parcel ? parcel->fd : -1);
         if (result == CHANNEL_AGAIN)
-            return;
+            break;
         if (result != CHANNEL_OK)
             supervisor->is_driver_gone = true;
         supervisor->outbox_sent += len;
+        if (has_parcel)
+            close(supervisor->parcels[sent++].fd);
     }
+    if (sent == 0)
+        return;
+    supervisor->parcel_count -= sent;
+    memmove(supervisor->parcels, supervisor->parcels + sent,
+            supervisor->parcel_count * sizeof *supervisor->parcels);
 }
 
 void outbox_record(struct supervisor *supervisor, const struct roost_event *event)

@@ -142,7 +142,7 @@ static bool make_workers(struct supervisor *supervisor)
     for (int32_t i = 0; i < buckets; i++)
         supervisor->worker_of_pid[i] = -1;
     for (int32_t c = 0; c < spec->component_count; c++) {
-        supervisor->components[c].log_dir = -1;
+        supervisor->components[c].log_dir = supervisor->components[c].forker = -1;
         for (int32_t p = 0; p < spec->components[c].process_count; p++)
             supervisor->workers[spec->components[c].first_process + p] =
                 (struct worker){.component = c, .rank = p, .pidfd = -1};

@@ -110,6 +110,9 @@ static void get_component(struct cursor *cursor, struct spec_component *out)
     out->name = get_string(cursor);
     out->base_env = get_list(cursor);
     out->after = get_list(cursor);
+    out->forker = get_list(cursor);
+    if (out->forker.count > FORKER_WORDS_MAX)
+        cursor->is_bad = true;
     out->restart = (enum restart_policy)get_count(cursor, RESTART_ON_FAILURE);
     out->restart_max = get_count(cursor, INT32_MAX);
     out->ready = (enum ready_kind)get_count(cursor, READY_LINE);

@@ -27,10 +27,13 @@ struct spec_process {
     int32_t want_count;
 };
 
+enum { FORKER_WORDS_MAX = 32 };
+
 struct spec_component {
     const char *name;
     struct spec_list base_env; /* what its processes inherit */
     struct spec_list after;    /* names of components */
+    struct spec_list forker;   /* words of its warm program, see forks.h; none = it is executed */
     enum restart_policy restart;
     int32_t restart_max;
     enum ready_kind ready;

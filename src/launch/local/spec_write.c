@@ -53,6 +53,7 @@ static void put_component(struct text *out, const struct commands *commands, int
     spec_put_string(out, sv_from(component->name));
     spec_put_list(out, component->base_env);
     put_after(out, launch);
+    spec_put_list(out, commands->options.forker);
     spec_put_int(out, launch ? (int32_t)launch->restart : RESTART_NEVER);
     spec_put_int(out, launch ? launch->restart_max : 0);
     spec_put_int(out, launch ? (int32_t)launch->ready : READY_AT_ONCE);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
+#include "launch/local/forks.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -34,7 +35,12 @@ static void obey(struct supervisor *supervisor, const struct message *message)
         close(message->fd);
     if (message->len == sizeof number)
         memcpy(&number, message->body, sizeof number);
-    if (message->type == MSG_SIGNAL && number > 0 && number < NSIG)
+    struct tell tell;
+    if (message->type == MSG_TELL && message->len == sizeof tell) {
+        memcpy(&tell, message->body, sizeof tell);
+        if (tell.signal > 0 && tell.signal < NSIG)
+            lives_tell(supervisor, &tell);
+    } else if (message->type == MSG_SIGNAL && number > 0 && number < NSIG)
         lives_signal(supervisor, number);
     else if (message->type == MSG_STOP)
         lives_stop(supervisor, number > 0 && number < NSIG ? number : SIGTERM, "asked to stop");
@@ -93,7 +99,8 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
         } else if (events[i].data.fd == GUARDIAN_DRIVER) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, GUARDIAN_DRIVER, NULL);
             lose_driver(supervisor);
-        } else if (control_serve(supervisor, events[i].data.fd)) {
+        } else if (control_serve(supervisor, events[i].data.fd) ||
+                   forks_hear(supervisor, events[i].data.fd)) {
             continue;
         } else if (events[i].data.fd == supervisor->guardian) {
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->guardian, NULL);
@@ -202,7 +209,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
         (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
     roost_leases_free(supervisor.leases);
     spec_release(&supervisor.spec);
-    text_release(&supervisor.outbox);
+    outbox_release(&supervisor);
     arena_release(&supervisor.arena);
     return status;
 }

@@ -17,6 +17,7 @@
 
 enum worker_state {
     WORKER_WAITING, /* not started yet */
+    WORKER_FORKING, /* its forker was asked, see forks.h */
     WORKER_RUNNING,
     WORKER_RESTING, /* between two lives */
     WORKER_ENDED,   /* for good */
@@ -33,9 +34,12 @@ struct worker {
     int64_t restart_at; /* ms */
     int32_t quick_ends; /* lives in a row that ended soon after they began */
     bool was_told;      /* roost has sent it a signal that ends */
+    bool has_logs;      /* its log files were made */
+    int driver_end;     /* of its channel, while it is forking */
     bool is_ready;
     bool is_probing;
     struct port_probe probe; /* of its ready port, while is_probing */
+    int64_t probe_deadline;  /* then another one is started */
     bool had_file;           /* its ready file was there before this life, as follows */
     uint64_t file_inode;
     int64_t file_changed; /* nanoseconds */
@@ -51,6 +55,9 @@ struct component_run {
     int32_t ready_count;
     int64_t ready_deadline; /* ms */
     int log_dir;            /* -1 = not made yet */
+    int forker;             /* channel to its warm program, -1 = none */
+    int32_t forking;        /* workers that were asked of it */
+    bool is_cold;           /* it has none, or has given up */
 };
 
 /* Somebody at the control socket. */
@@ -64,6 +71,12 @@ struct asker {
 };
 
 enum { ASKER_COUNT = 16 };
+
+/* A descriptor that goes out with the event that begins at `at` of the outbox. */
+struct parcel {
+    size_t at;
+    int fd;
+};
 
 enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
 
@@ -100,6 +113,8 @@ struct supervisor {
     struct rlimit nofile; /* as the driver had it: what workers get */
     struct text outbox;   /* events the driver has not taken yet */
     size_t outbox_sent;
+    struct parcel *parcels; /* descriptors among them, in their order */
+    size_t parcel_count, parcel_room;
     bool is_driver_gone;
 };
 
@@ -110,6 +125,11 @@ bool workers_start_some(struct supervisor *supervisor);
 
 /* Starts one life. False when it could not be: the run is then being ended. */
 bool worker_start(struct supervisor *supervisor, struct worker *worker);
+
+/* A life has begun; takes the driver's end of its channel (-1 = none). */
+struct spawned;
+void worker_begins(struct supervisor *supervisor, struct worker *worker,
+                   const struct spawned *spawned, int driver_end);
 
 /* The worker with this pid, or NULL. */
 struct worker *worker_find(struct supervisor *supervisor, int32_t pid);
@@ -132,13 +152,17 @@ static inline const struct spec_process *worker_process(const struct supervisor 
 int worker_open_log(struct supervisor *supervisor, const struct worker *worker, int stream,
                     int flags);
 
+/* Makes or opens both of its log files for a new life; false with errno. */
+bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2]);
+
 /* --- lives.c --- */
 
 /* Reaps every process that has ended, worker or adopted. */
 void lives_reap(struct supervisor *supervisor);
 
-/* Sends a signal to the process groups of all living workers. */
+/* Sends a signal to the process groups of all living workers, or of one life. */
 void lives_signal(struct supervisor *supervisor, int32_t signal);
+void lives_tell(struct supervisor *supervisor, const struct tell *tell);
 
 /* Begins to end the run: asks everybody by `signal`, kills after the grace. `why` is told. */
 void lives_stop(struct supervisor *supervisor, int32_t signal, const char *why);
@@ -172,12 +196,16 @@ struct roost_event outbox_event(enum roost_event_kind kind, const struct worker 
 
 /* Queues an event for the driver. */
 void outbox_put(struct supervisor *supervisor, const struct roost_event *event);
+
+/* The same with a descriptor, which it takes. */
+void outbox_put_with(struct supervisor *supervisor, const struct roost_event *event, int fd);
 void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
                 const struct worker *worker, enum roost_code code, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* Hands on what the channel takes now. */
 void outbox_flush(struct supervisor *supervisor);
+void outbox_release(struct supervisor *supervisor);
 static inline bool outbox_is_empty(const struct supervisor *supervisor)
 {
     return supervisor->outbox_sent == supervisor->outbox.len;

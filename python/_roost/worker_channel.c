@@ -1,0 +1,190 @@
+/* worker_channel.c - the worker's side of calls: a WorkerChannel.
+ *
+ * Waiting is done without the GIL, in poll, so that Python's signal handlers run. */
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "binding.h"
+
+struct channel_object {
+    PyObject_HEAD
+    struct roost_worker *worker;
+    bool is_taking; /* somebody is in next() */
+};
+
+static void dealloc(PyObject *self)
+{
+    roost_worker_free(((struct channel_object *)self)->worker);
+    binding_dealloc(self);
+}
+
+/* Takes the worker, also on failure; NULL raises the error. */
+static PyObject *channel_take(PyTypeObject *type, struct roost_worker *worker,
+                              const struct roost_error *error)
+{
+    if (!worker)
+        return binding_raise(binding_of(type), error, NULL, NULL);
+    struct channel_object *self = binding_alloc(type);
+    if (self)
+        self->worker = worker;
+    else
+        roost_worker_free(worker);
+    return (PyObject *)self;
+}
+
+static PyObject *channel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"fd", "life", NULL};
+    int fd, life = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|i:WorkerChannel", names, &fd, &life))
+        return NULL;
+    struct roost_error error;
+    struct roost_worker *worker = roost_worker_new(fd, (int32_t)life, &error);
+    return channel_take(type, worker, &error);
+}
+
+static PyObject *channel_open(PyObject *class, PyObject *mapping)
+{
+    PyObject *keeper;
+    const char **env = binding_environment(mapping, "environ", &keeper);
+    if (!env)
+        return NULL;
+    struct roost_error error;
+    struct roost_worker *worker = roost_worker_open(env, &error);
+    PyMem_Free(env);
+    Py_DECREF(keeper);
+    return channel_take((PyTypeObject *)class, worker, &error);
+}
+
+typedef enum roost_code telling(struct roost_worker *worker, const struct roost_bytes *bytes,
+                                size_t count, struct roost_error *err);
+
+static PyObject *tell(PyObject *self, PyObject *sequence, telling *send)
+{
+    struct channel_object *it = (struct channel_object *)self;
+    struct roost_error error;
+    enum roost_code code;
+    struct pieces parts;
+    if (!pieces_open(&parts, sequence, "parts"))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = send(it->worker, parts.bytes, (size_t)parts.count, &error);
+    Py_END_ALLOW_THREADS
+    pieces_close(&parts);
+    if (code != ROOST_OK)
+        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
+    Py_RETURN_NONE;
+}
+
+static PyObject *ready(PyObject *self, PyObject *parts)
+{
+    return tell(self, parts, roost_worker_ready);
+}
+
+static PyObject *refuse(PyObject *self, PyObject *parts)
+{
+    return tell(self, parts, roost_worker_refuse);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Takes what is there, waiting for it until `deadline` (-1 = no limit); *out NULL when time was up or
+ * the driver has gone. False with an exception. */
+static bool take(struct channel_object *it, int64_t deadline, struct roost_request **out)
+{
+    for (;;) {
+        struct roost_error error;
+        enum roost_code code;
+        bool is_over, is_late = false;
+        int failure = 0;
+        Py_BEGIN_ALLOW_THREADS
+        code = roost_worker_next(it->worker, 0, out, &error);
+        is_over = roost_worker_is_over(it->worker);
+        if (code == ROOST_OK && !*out && !is_over) {
+            int64_t left = deadline < 0 ? -1 : deadline - now_ms();
+            is_late = deadline >= 0 && left <= 0;
+            struct pollfd wait = {.fd = roost_worker_fd(it->worker), .events = POLLIN};
+            if (!is_late && poll(&wait, 1, (int)left) < 0)
+                failure = errno;
+        }
+        Py_END_ALLOW_THREADS
+        if (code != ROOST_OK) {
+            binding_raise(binding_of(Py_TYPE((PyObject *)it)), &error, NULL, NULL);
+            return false;
+        }
+        if (*out || is_over || is_late)
+            return true;
+        if (failure == EINTR && PyErr_CheckSignals() < 0)
+            return false;
+    }
+}
+
+static PyObject *next(PyObject *self, PyObject *args)
+{
+    struct channel_object *it = (struct channel_object *)self;
+    PyObject *timeout = Py_None;
+    int32_t wait_ms;
+    if (!PyArg_ParseTuple(args, "|O:next", &timeout) || !binding_timeout(timeout, &wait_ms))
+        return NULL;
+    if (it->is_taking) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is waiting for the next request");
+        return NULL;
+    }
+    struct roost_request *request = NULL;
+    it->is_taking = true;
+    bool is_good = take(it, wait_ms < 0 ? -1 : now_ms() + wait_ms, &request);
+    it->is_taking = false;
+    if (!is_good)
+        return NULL;
+    if (request)
+        return request_take(self, request);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_is_over(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(roost_worker_is_over(((struct channel_object *)self)->worker));
+}
+
+static PyObject *get_fd(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(roost_worker_fd(((struct channel_object *)self)->worker));
+}
+
+static PyGetSetDef fields[] = {
+    {"is_over", get_is_over, NULL, "the driver has closed its side", NULL},
+    {"fd", get_fd, NULL, "readable when a request may be there", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"open", channel_open, METH_O | METH_CLASS, "open(environ): the channel that it names"},
+    {"ready", ready, METH_O, "ready(parts): tells the driver that requests are welcome"},
+    {"refuse", refuse, METH_O, "refuse(parts): tells the driver why there will be no worker"},
+    {"next", next, METH_VARARGS, "next(timeout=None) -> Request, or None in time or at the end"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A worker's channel to its driver: WorkerChannel(fd, life=1)."},
+    {Py_tp_new, channel_new},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_getset, fields},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec worker_channel_spec = {
+    .name = "roost._roost.WorkerChannel",
+    .basicsize = sizeof(struct channel_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,98 @@
+"""Python values as the bytes of a call.
+
+A value is pickled with protocol 5, and the memory of what lends it (numpy arrays) is sent beside the
+pickle instead of in it: the reader's arrays are read-only views of the message, nothing is copied.
+What the other side could not import, because it is defined in the main script or inside a function,
+goes by value, with cloudpickle.
+
+    0                                  then the pickle
+    1 and how many, lengths            then the pickle and the memory, each at a multiple of 64
+
+Bytes that come from anywhere but the inherited channel of a worker must never be read here."""
+
+import itertools
+import pickle
+import struct
+from typing import Any
+
+PROTOCOL = 5
+ALIGNMENT = 64
+PLAIN, WITH_MEMORY = b"\0", b"\1"
+COUNT = struct.Struct("<xxxI")  # behind the first byte
+MAIN = b"__main__"  # the script's own module, which is another one in each process
+LARGE = 1 << 15  # bytes that are worth a part of their own
+
+Parts = list[bytes | memoryview]
+
+
+class Lent:
+    """Bytes that go beside the pickle, and are looked at by nobody on the way."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return bytes, (pickle.PickleBuffer(self.data),)
+
+
+def lend(value: Any, depth: int = 3) -> Any:
+    """The value with large bytes lent: itself, or as a member of tuples, which nobody can tell from their copies."""
+    if type(value) is bytes and len(value) >= LARGE:
+        return Lent(value)
+    if type(value) is tuple and depth:
+        members = [lend(member, depth - 1) for member in value]
+        return tuple(members) if any(ours is not theirs for ours, theirs in zip(members, value)) else value
+    return value
+
+
+def pickle_value(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes:
+    """The pickle; `buffers` takes the memory that is not in it, None has everything in it."""
+    take = None if buffers is None else buffers.append
+    try:
+        data = pickle.dumps(value, PROTOCOL, buffer_callback=take)
+        if MAIN not in data:
+            return data
+    except Exception:  # classes may raise anything; cloudpickle tells what cannot be sent at all
+        pass
+    if buffers is not None:
+        buffers.clear()
+    import cloudpickle
+
+    return cloudpickle.dumps(value, PROTOCOL, buffer_callback=take)  # type: ignore[no-any-return]
+
+
+def padding(length: int) -> bytes:
+    return bytes(-length % ALIGNMENT)
+
+
+def encode(value: Any) -> Parts:
+    """The parts of a message, which is what they are one behind the other. Raises what pickle raises."""
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle_value(lend(value), buffers)
+    if not buffers:
+        return [PLAIN, data]
+    try:
+        memory = [buffer.raw() for buffer in buffers]
+    except BufferError:  # lies about, in steps
+        return [PLAIN, pickle_value(value, None)]
+    lengths = [len(data), *(view.nbytes for view in memory)]
+    head = WITH_MEMORY + COUNT.pack(len(memory)) + struct.pack(f"<{len(lengths)}Q", *lengths)
+    parts: Parts = [head + padding(len(head)), data]
+    for previous, view in itertools.pairwise([memoryview(data), *memory]):
+        parts += [padding(previous.nbytes), view]
+    return parts
+
+
+def decode(message: memoryview) -> Any:
+    """The value; its arrays are views of the message."""
+    if message[:1] == PLAIN:
+        return pickle.loads(message[1:])
+    (count,) = COUNT.unpack_from(message, 1)
+    lengths = struct.unpack_from(f"<{count + 1}Q", message, 1 + COUNT.size)
+    at = 1 + COUNT.size + 8 * len(lengths)
+    views = []
+    for length in lengths:
+        at += -at % ALIGNMENT
+        views.append(message[at : at + length])
+        at += length
+    return pickle.loads(views[0], buffers=views[1:])

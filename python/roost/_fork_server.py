@@ -1,0 +1,189 @@
+"""The warm interpreter: imports what the workers of a group need, once, and forks them on request.
+
+``python -m roost._fork_server JSON`` with ``{"path": [...], "modules": [...], "main": "module"}``, started by
+the supervisor of a run with one end of their channel as descriptor 3; src/launch/local/forks.h says what goes
+over it. It has one thread: a fork copies no other, and a lock that one of them held would stay locked.
+
+A worker must be the supervisor's child, and fork() gives it to the one who forks. So the server forks one in
+between, which forks the workers that were asked for, tells of them and exits; the kernel then hands them to the
+supervisor. Each of them waits for that before it does anything.
+"""
+
+import gc
+import importlib
+import json
+import os
+import random
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roost import _roost
+
+CHANNEL = 3
+HEADER = struct.Struct("=IHHI")  # magic, version, type, length
+NUMBERS = struct.Struct("=iii")
+MAGIC, VERSION = 0x54534F52, 1
+FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
+MESSAGE_MAX = HEADER.size + 32 * 1024
+FDS = 3  # stdout, stderr, the channel to the driver
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A worker that is asked for."""
+
+    rank: int
+    life: int
+    supervisor: int
+    cwd: bytes
+    environment: list[bytes]
+    fds: list[int]
+
+
+# --- the channel
+
+
+def send(channel: socket.socket, kind: int, body: bytes) -> None:
+    channel.sendall(HEADER.pack(MAGIC, VERSION, kind, len(body)) + body)
+
+
+def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
+    """The next worker that is asked for; None at the end, or, with MSG_DONTWAIT, when none is waiting."""
+    try:
+        # Not recv_fds, which forgets its flags.
+        message, control, _, _ = channel.recvmsg(MESSAGE_MAX, socket.CMSG_LEN(FDS * 4), flags | socket.MSG_CMSG_CLOEXEC)
+    except BlockingIOError:
+        return None
+    if not message:
+        return None
+    fds = [fd for _, kind, data in control if kind == socket.SCM_RIGHTS for (fd,) in struct.iter_unpack("=i", data)]
+    magic, version, kind, length = HEADER.unpack_from(message)
+    body = message[HEADER.size :]
+    if (magic, version, kind, length, len(fds)) != (MAGIC, VERSION, FORK_ONE, len(body), FDS):
+        raise SystemExit("what came from the supervisor is not a request")
+    cwd, *environment = body[NUMBERS.size :].split(b"\0")[:-1]
+    return Wanted(*NUMBERS.unpack_from(body), cwd, environment, fds)
+
+
+# --- warming up
+
+
+def warm_up(path: Sequence[str], modules: Sequence[str]) -> None:
+    sys.path[:] = path
+    for name in modules:
+        importlib.import_module(name)
+    # Libraries with threads of their own (OpenBLAS) end them before a fork and begin them again when they
+    # are needed: what is counted is what is left after one.
+    if (pid := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    if (threads := len(os.listdir("/proc/self/task"))) > 1:
+        raise RuntimeError(f"what it imports has started {threads - 1} threads, which a fork would not have")
+
+
+# --- forking
+
+
+def serve(channel: socket.socket) -> Wanted | None:
+    """Forks workers until the supervisor has gone. In a worker: what it was asked for."""
+    while (wanted := receive(channel)) is not None:
+        batch = [wanted]
+        while (another := receive(channel, socket.MSG_DONTWAIT)) is not None:
+            batch.append(another)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if (between := os.fork()) == 0:
+            return fork_batch(channel, batch)
+        os.waitpid(between, 0)
+        for one in batch:
+            close_all(one.fds)
+    return None
+
+
+def fork_batch(channel: socket.socket, batch: list[Wanted]) -> Wanted:
+    """In the process between: returns in the workers only."""
+    own = os.pidfd_open(os.getpid())
+    for one in batch:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            send(channel, FORK_COLD, f"cannot fork: {error.strerror}".encode())
+            break
+        if pid == 0:
+            channel.close()
+            for other in batch:
+                if other is not one:
+                    close_all(other.fds)
+            select.select([own], [], [])  # until the process between has gone
+            os.close(own)
+            return one
+        send(channel, FORK_BORN, NUMBERS.pack(one.rank, one.life, pid))
+    os._exit(0)
+
+
+def close_all(fds: Sequence[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+# --- in a worker
+
+
+def become(wanted: Wanted) -> None:
+    """What a program that is executed finds: its session, its descriptors, its environment."""
+    if not _roost.follow_parent(wanted.supervisor):
+        os._exit(127)  # the supervisor has gone in between
+    os.setsid()
+    out, err, channel = wanted.fds
+    null = os.open("/dev/null", os.O_RDWR)
+    # Sources first go above all targets: one may stand where another one goes.
+    sources = [_roost.duplicate_above(fd, CHANNEL + 1) for fd in (null, out, err, channel)]
+    close_all([null, *(fd for fd in wanted.fds if fd > CHANNEL)])
+    for target, source in enumerate(sources):
+        os.dup2(source, target, inheritable=target < CHANNEL)
+        os.close(source)
+    os.environ.clear()
+    for entry in wanted.environment:
+        name, _, value = entry.partition(b"=")
+        os.environb[name] = value
+    time.tzset()
+    if wanted.cwd:
+        os.chdir(wanted.cwd)
+    seed()
+
+
+def seed() -> None:
+    """Workers that were forked from one interpreter must not draw the same numbers."""
+    random.seed()
+    if (numpy := sys.modules.get("numpy")) is not None and "numpy.random" in sys.modules:
+        numpy.random.seed()
+
+
+def main() -> int:
+    order = json.loads(sys.argv[1])
+    os.environ.pop("ROOST_CHANNEL", None)  # of the first worker, whose environment this one has
+    channel = socket.socket(fileno=CHANNEL)
+    channel.set_inheritable(False)
+    channel.setblocking(True)
+    try:
+        warm_up(order["path"], [*order["modules"], order["main"]])
+    except BaseException as error:
+        send(channel, FORK_COLD, f"{type(error).__name__}: {error}".encode()[:256])
+        return 0
+    gc.collect()
+    gc.freeze()  # collecting would touch, and so copy, every page of the workers
+    wanted = serve(channel)
+    if wanted is None:
+        return 0
+    become(wanted)
+    sys.argv = [sys.argv[0]]
+    return importlib.import_module(order["main"]).main()  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

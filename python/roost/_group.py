@@ -1,0 +1,316 @@
+"""WorkerGroup: workers of one class, called together."""
+
+import atexit
+import inspect
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from roost import _roost
+from roost._arguments import as_bool, as_count, as_int, as_text, check_seconds, fault
+from roost._cluster import Cluster
+from roost._engine import GroupLink, LaunchRequest, Surroundings
+from roost._errors import EngineError
+from roost._handle import Handle
+from roost._logs import log_level
+from roost._strategy import NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
+
+OWN_METHODS = ("launch", "execute_on", "from_group_name")
+NOT_CALLED = ("create_group", "timer")  # of Worker: for the driver's side
+
+
+class PrivateName(_roost.Error, AttributeError):
+    """A method that only the worker itself may call."""
+
+
+class Groups:
+    """The groups of this process, by their names: those that run, and those about to (None)."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, WorkerGroup | None] = {}
+        self._lock = threading.Lock()
+        self._owner = 0
+
+    def reserve(self, name: str) -> None:
+        """Takes the name for a group that is about to start."""
+        with self._lock:
+            if self._owner != os.getpid():  # a fork has no groups: they are its parent's
+                self._running, self._owner = {}, os.getpid()
+                atexit.register(self.close)
+            if name in self._running:
+                raise fault(EngineError, f"group {name!r} is running already", hint="give this one another name, or close that one first")
+            self._running[name] = None
+
+    def enter(self, name: str, group: "WorkerGroup") -> None:
+        with self._lock:
+            self._running[name] = group
+
+    def leave(self, name: str) -> None:
+        with self._lock:
+            self._running.pop(name, None)
+
+    def find(self, name: str) -> "WorkerGroup | None":
+        with self._lock:
+            return self._running.get(name) if self._owner == os.getpid() else None
+
+    def close(self) -> None:
+        """Ends them all; the exit status stays what it is."""
+        if self._owner == os.getpid():
+            for group in [group for group in list(self._running.values()) if group is not None]:
+                group._close()
+
+
+GROUPS = Groups()
+
+
+def public_methods(cls: type) -> list[str]:
+    """Names of the methods that a group of the class has."""
+    names = [name for name in dir(cls) if not name.startswith("_") and name not in NOT_CALLED]
+    return [name for name in names if callable(found := inspect.getattr_static(cls, name)) or isinstance(found, staticmethod | classmethod)]
+
+
+class WorkerGroup:
+    """Workers of one class; ``MyWorker.create_group(...)`` makes one and ``launch`` starts it.
+
+    Every public method of the class is a method of the group: it sends the same arguments to every rank without
+    waiting, and answers with a handle. ``execute_on(2, 0)`` chooses ranks for one call. Where the class has a method
+    ``close``, that is what ``close`` calls, and ``_close`` ends the group.
+    """
+
+    def __init__(self, cls: type, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> None:
+        if not inspect.isclass(cls):
+            raise TypeError(f"cls must be a class of workers, not {cls!r}")
+        self._cls, self._args, self._kwargs = cls, tuple(args), dict(kwargs or {})
+        self._link: GroupLink | None = None
+        self._name = ""
+        self._world_size = 0
+        self._placements: _roost.Placements | None = None
+        self._is_closed = False
+        self._is_launching = threading.Lock()
+
+    def launch(
+        self,
+        cluster: Cluster,
+        placement_strategy: PlacementStrategy | None = None,
+        name: str | None = None,
+        max_concurrency: int | None = None,
+        isolate_gpu: bool = True,
+        catch_system_failure: bool | None = None,
+        disable_distributed_log: bool = False,
+        *,
+        isolate_accelerator: bool | None = None,
+        warm: bool = True,
+        timeout: float | None = None,
+    ) -> "WorkerGroup":
+        """Starts a worker for each process that the strategy places, and returns when all are ready.
+
+        Without a strategy there is one for each accelerator, or a single one on node 0 where there are none. The
+        name is ``worker_group_<class>`` by default. Raises WorkerError when a constructor does, and Timeout after
+        `timeout` seconds (the cluster's, 600 by default); nothing is left running then. With `warm` off every
+        worker has an interpreter that nothing was imported into before.
+        """
+        if not isinstance(cluster, Cluster):
+            raise TypeError(f"cluster must be a roost.Cluster, not {type(cluster).__name__}")
+        self._check_methods()
+        name = check_name(f"worker_group_{self._cls.__name__}" if name is None else name)
+        log_level(os.environ)
+        placements = place(cluster, placement_strategy, read_isolation(isolate_gpu, isolate_accelerator))
+        request = LaunchRequest(
+            cls=self._cls,
+            args=self._args,
+            kwargs=self._kwargs,
+            name=name,
+            placements=placements,
+            max_concurrency=None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1),
+            catch_system_failure=catches_failures(catch_system_failure),
+            disable_distributed_log=as_bool("disable_distributed_log", disable_distributed_log),
+            warm=as_bool("warm", warm),
+            timeout=cluster._timeout if timeout is None else read_seconds(timeout),
+            surroundings=look_around(cluster, placements),
+            interpreters=find_interpreters(cluster, placements),
+        )
+        self._start(cluster, request)
+        return self
+
+    def _start(self, cluster: Cluster, request: LaunchRequest) -> None:
+        if self._link is not None or not self._is_launching.acquire(blocking=False):
+            raise fault(EngineError, f"this group was launched already, as {self._name!r}", hint="create_group makes another one")
+        try:
+            GROUPS.reserve(request.name)
+            try:
+                link = cluster._engine_link().launch(request)
+            except BaseException:
+                GROUPS.leave(request.name)
+                raise
+            self._attach(request.name, link, request.placements)
+            GROUPS.enter(request.name, self)
+        finally:
+            self._is_launching.release()
+
+    def _check_methods(self) -> None:
+        clash = [name for name in OWN_METHODS if hasattr(self._cls, name)]
+        if clash:
+            raise _roost.Error(f"{self._cls.__name__} has a method {clash[0]!r}, which is a method of the group itself: give it another name")
+
+    def _attach(self, name: str, link: GroupLink, placements: _roost.Placements | None) -> None:
+        self._name, self._link, self._placements, self._world_size = name, link, placements, link.world_size
+        for method in public_methods(self._cls):
+            setattr(self, method, self._caller(method, None))
+
+    def _caller(self, method: str, ranks: tuple[int, ...] | None) -> Callable[..., Handle]:
+        def call(*args: Any, **kwargs: Any) -> Handle:
+            if self._is_closed or self._link is None:
+                raise EngineError(f"group {self._name!r} is closed")
+            link = self._link.call(method, args, kwargs, ranks)
+            return Handle(self._name, method, range(self._world_size) if ranks is None else ranks, self._placements, link)
+
+        call.__name__, call.__doc__ = method, getattr(self._cls, method, None).__doc__
+        return call
+
+    def execute_on(self, *ranks: int) -> "Chosen":
+        """These ranks only, for one call: ``group.execute_on(2, 0).method(x)``; results come in this order."""
+        if self._link is None:
+            raise EngineError(f"a group of {self._cls.__name__} must be launched before it is called")
+        numbers = tuple(as_int("rank", rank) for rank in ranks)
+        for rank in numbers:
+            if not 0 <= rank < self._world_size:
+                raise _roost.RankError(f"rank {rank} is not in group {self._name!r}, which has 0-{self._world_size - 1}")
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise _roost.RankError(f"execute_on takes ranks, each once, not {numbers!r}")
+        return Chosen(self, numbers)
+
+    @classmethod
+    def from_group_name(cls, worker_cls: type, group_name: str) -> "WorkerGroup":
+        """The group of that name: of this process, or of the run that this process belongs to, where its engine can tell."""
+        name = check_name(group_name)
+        known = GROUPS.find(name)
+        if known is not None:
+            if known._cls is worker_cls:
+                return known
+            link, placements = known._link, known._placements
+        else:
+            link, placements = Cluster()._engine_link().find_group(name), None
+        assert link is not None
+        group = cls(worker_cls)
+        group._attach(name, link, placements)
+        return group
+
+    def _close(self) -> None:
+        """Ends the workers."""
+        if self._link is None or self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._link.close()
+        finally:
+            known = GROUPS.find(self._name)
+            if known is not None and known._link is self._link:
+                known._is_closed = True
+                GROUPS.leave(self._name)
+
+    def close(self) -> None:
+        """Ends the workers; calls on their way have no known end. The name is free again."""
+        self._close()
+
+    def __enter__(self) -> "WorkerGroup":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._close()
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__
+        if "_cls" not in fields:  # made by no constructor
+            raise AttributeError(name)
+        refuse_name(fields["_cls"], name, fields.get("_link") is not None)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle a WorkerGroup: find it with WorkerGroup.from_group_name(cls, name) where it is needed")
+
+    def __repr__(self) -> str:
+        if self._link is None:
+            return f"<roost.WorkerGroup of {self._cls.__name__}: not launched>"
+        return f"<roost.WorkerGroup {self._name!r}: {self._world_size} x {self._cls.__name__}{', closed' if self._is_closed else ''}>"
+
+
+class Chosen:
+    """Some ranks of a group, for a call."""
+
+    def __init__(self, group: WorkerGroup, ranks: tuple[int, ...]) -> None:
+        self._group, self._ranks = group, ranks
+
+    def __getattr__(self, name: str) -> Callable[..., Handle]:
+        if name.startswith("_") or name not in public_methods(self._group._cls):
+            refuse_name(self._group._cls, name, True)
+        return self._group._caller(name, self._ranks)
+
+
+def refuse_name(cls: type, name: str, is_launched: bool) -> None:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name.startswith("_"):
+        raise PrivateName(f"{name!r} is private to {cls.__name__}: only public methods can be called")
+    if not is_launched and name in public_methods(cls):
+        raise AttributeError(f"{name!r} can be called when the group has been launched")
+    raise AttributeError(f"{cls.__name__} has no public method {name!r}")
+
+
+def check_name(name: str) -> str:
+    if not as_text("name", name):
+        raise _roost.Error("name must not be empty")
+    if ":" in name:
+        raise _roost.Error(f"group name {name!r} must not have ':' in it, which stands before ranks")
+    return name
+
+
+def read_isolation(isolate_gpu: bool, isolate_accelerator: bool | None) -> bool:
+    if isolate_accelerator is None:
+        return as_bool("isolate_gpu", isolate_gpu)
+    if not as_bool("isolate_gpu", isolate_gpu) and as_bool("isolate_accelerator", isolate_accelerator):
+        raise TypeError("isolate_gpu is the older name of isolate_accelerator: pass one of them")
+    return as_bool("isolate_accelerator", isolate_accelerator)
+
+
+def read_seconds(timeout: float) -> float:
+    check_seconds("timeout", timeout)
+    return float(timeout)
+
+
+def catches_failures(asked: bool | None) -> bool:
+    return os.environ.get("RLINF_CATCH_FAILURE") == "1" if asked is None else as_bool("catch_system_failure", asked)
+
+
+def place(cluster: Cluster, strategy: Any, isolate: bool) -> _roost.Placements:
+    if strategy is None:
+        count = cluster.num_accelerators
+        strategy = PackedPlacementStrategy(0, count - 1) if count else NodePlacementStrategy([0])
+    if not hasattr(strategy, "get_placement"):
+        raise TypeError(f"placement_strategy must be a PlacementStrategy, not {type(strategy).__name__}")
+    placements = strategy.get_placement(cluster, isolate)
+    if not isinstance(placements, _roost.Placements):
+        raise TypeError(f"placement_strategy must answer with roost.Placements, not {type(placements).__name__}: derive it from a strategy of roost")
+    return placements
+
+
+def look_around(cluster: Cluster, placements: _roost.Placements) -> Surroundings:
+    """What the workers of the placements are told of their nodes and groups."""
+    used = set(memoryview(placements.column("cluster_node_rank")))
+    firsts, first = {}, 0
+    for rank in range(max(used) + 1):
+        firsts[rank] = first
+        first += cluster._value.node(rank)["num_accelerators"]
+    return Surroundings(
+        nodes={rank: cluster.get_node_info(rank) for rank in sorted(used)},
+        first_accelerators={rank: firsts[rank] for rank in sorted(used)},
+        hardware_types={label: kind for label, kind, _, _ in cluster._value.groups},
+    )
+
+
+def find_interpreters(cluster: Cluster, placements: _roost.Placements) -> dict[int, str]:
+    """The interpreters that node groups name, by rank."""
+    if cluster._config is None or not any(env[2] for group in cluster._config.groups for env in group[4]):
+        return {}
+    paths = {(label, rank): path for label, _, _, _, envs in cluster._config.groups for ranks, _, path in envs if path for rank in ranks}
+    found = {p.rank: paths.get((p.node_group_label, p.cluster_node_rank)) for p in placements}
+    return {rank: path for rank, path in found.items() if path}

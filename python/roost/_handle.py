@@ -1,0 +1,145 @@
+"""The handle of a call: what `group.method(...)` answers with, before the workers have."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from roost import _roost
+from roost._arguments import check_seconds
+from roost._engine import CallLink, Outcome
+from roost._errors import Timeout, WorkerError
+
+REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": lambda values: sum(values) / len(values)}
+GLANCE = 0.25  # seconds between two looks for a rank that has failed while others go on
+GRACE = 1.0  # seconds that the others have from then on: they may wait for the failed one, and for ever
+
+
+class Handle:
+    """A call on its way to some ranks of a group. It can be asked as often as wanted, from any thread."""
+
+    def __init__(self, group: str, method: str, ranks: Sequence[int], placements: _roost.Placements | None, link: CallLink) -> None:
+        self._group, self._method, self._ranks, self._placements, self._link = group, method, ranks, placements, link
+        self._settled: list[Outcome] | None = None
+
+    def wait(self, timeout: float | None = None) -> list[Any]:
+        """The results in the order of the ranks called. Raises WorkerError when one has failed, and Timeout after that
+        many seconds; the call goes on then, and can be waited for again. Ranks that have not answered within a second
+        of another one's failure are not waited for: they may depend on it."""
+        patience = Patience(timeout)
+        while not self._link.wait(patience.slice()):
+            if patience.is_over(self._link.has_failed()):
+                break
+        return self._results(timeout)
+
+    async def async_wait(self, timeout: float | None = None) -> list[Any]:
+        """The same for code on an event loop."""
+        patience = Patience(timeout)
+        waiting = asyncio.ensure_future(self._link.async_wait())
+        try:
+            while not (await asyncio.wait({waiting}, timeout=patience.slice()))[0]:
+                if patience.is_over(self._link.has_failed()):
+                    break
+        finally:
+            waiting.cancel()
+        return self._results(timeout)
+
+    def done(self) -> bool:
+        """Whether every rank has answered, or never will."""
+        return self._settled is not None or self._link.done()
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """How it ended on each rank called, in that order; "pending" where it has not."""
+        if self._settled is None:
+            is_done = self._link.done()
+            outcomes = self._link.outcomes()
+            if not is_done:
+                return outcomes
+            self._settled = outcomes
+        return self._settled
+
+    def consume_duration(self, reduction_type: str = "max") -> float:
+        """Waits, then reduces the seconds that the method took on the ranks called: what it timed under its own name,
+        else all of it."""
+        reduce = find_reduction(reduction_type)
+        self.wait()
+        return reduce([outcome.timers.get(self._method, outcome.seconds or 0.0) for outcome in self.outcomes])
+
+    def consume_durations(self, reduction_type: str = "max", return_per_rank: bool = False) -> Any:
+        """Waits, then reduces what this call timed, tag by tag: {tag: seconds}; also the same of each rank on demand."""
+        reduce = find_reduction(reduction_type)
+        self.wait()
+        per_rank = [dict(outcome.timers) for outcome in self.outcomes]
+        tags = dict.fromkeys(tag for timers in per_rank for tag in timers)
+        durations = {tag: reduce([timers[tag] for timers in per_rank if tag in timers]) for tag in tags}
+        return (durations, per_rank) if return_per_rank else durations
+
+    def _results(self, timeout: float | None) -> list[Any]:
+        outcomes = self.outcomes
+        failed = [outcome for outcome in outcomes if outcome.kind not in ("value", "pending")]
+        if failed:
+            raise self._worker_error(failed, outcomes) from failed[0].exception
+        pending = [outcome.rank for outcome in outcomes if outcome.kind == "pending"]
+        if pending:
+            words = f"{self._method!r} of group {self._group!r} is not done after {timeout:g} s: {len(pending)} of {len(outcomes)} ranks"
+            raise Timeout(f"{words} have not answered ({name_ranks(pending)})")
+        return [outcome.value for outcome in outcomes]
+
+    def _worker_error(self, failed: list[Outcome], outcomes: list[Outcome]) -> WorkerError:
+        first = failed[0]
+        return failure_of(
+            self._group, first, self._placements, f"in {self._method!r}", f"; so have {name_ranks([o.rank for o in failed[1:]])}" if failed[1:] else "",
+            outcomes,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        state = "done" if self.done() else "on its way"
+        return f"<roost call of {self._method!r} to {len(self._ranks)} ranks of {self._group!r}: {state}>"
+
+
+class Patience:
+    """How long a wait goes on."""
+
+    def __init__(self, timeout: float | None) -> None:
+        if timeout is not None:
+            check_seconds("timeout", timeout)
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._grace_end: float | None = None
+
+    def slice(self) -> float:
+        ends = [end for end in (self._deadline, self._grace_end) if end is not None]
+        return max(0.0, min([GLANCE, *(end - time.monotonic() for end in ends)]))
+
+    def is_over(self, has_failed: bool) -> bool:
+        now = time.monotonic()
+        if has_failed and self._grace_end is None:
+            self._grace_end = now + GRACE
+        return any(end is not None and now >= end for end in (self._deadline, self._grace_end))
+
+
+def find_reduction(word: str) -> Callable[[Sequence[float]], float]:
+    if word not in REDUCTIONS:
+        raise _roost.Error(f"reduction_type must be 'max', 'min' or 'mean', not {word!r}")
+    return REDUCTIONS[word]
+
+
+def name_ranks(ranks: Sequence[int], most: int = 8) -> str:
+    shown = ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}"
+
+
+def failure_of(
+    group: str, outcome: Outcome, placements: _roost.Placements | None, doing: str, more: str = "", outcomes: Sequence[Outcome] = ()
+) -> WorkerError:  # fmt: skip
+    """The error that tells of a rank that failed: in one line, then in its own words."""
+    place = placements[outcome.rank] if placements is not None else None
+    devices = place.visible_accelerators if place else []
+    where = f" (node {place.cluster_node_rank}{', accelerators ' + ','.join(devices) if devices else ''})" if place else ""
+    words = f"rank {outcome.rank} of group {group!r}{where} failed {doing}: {outcome.error}{more}"
+    if outcome.traceback:
+        words += "\n\n" + outcome.traceback.rstrip("\n")
+    return WorkerError(
+        words, rank=outcome.rank, node_rank=place.cluster_node_rank if place else -1, accelerators=devices,
+        traceback=outcome.traceback, outcomes=outcomes,
+    )  # fmt: skip

@@ -1,0 +1,190 @@
+"""The host of a worker: makes it, runs its methods by name, and tells how that went.
+
+It knows neither channels nor Ray: each engine brings calls to `Host.run` (from any thread) or to
+`Host.run_async` (on its event loop), and takes the answers away. An answer holds what the method gave
+or raised; nothing that a method does raises out of here."""
+
+import asyncio
+import inspect
+import pickle
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextvars import Token
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from roost._engine import Outcome, Surroundings
+from roost._process import prepare_process
+from roost._worker import Hosting, call_timers
+
+ASYNC_CONCURRENCY = 1000  # calls at once to a class with async methods, as on Ray
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception of a worker, as it can be carried anywhere."""
+
+    error: str  # one line
+    traceback: str  # the worker's
+    carried: bytes | None = None  # the exception itself, pickled
+
+    @classmethod
+    def of(cls, raised: BaseException, frames_of_ours: int = 0) -> "Failure":
+        """`frames_of_ours` of the traceback are the host's, and of no interest."""
+        frames: TracebackType | None = raised.__traceback__
+        for _ in range(frames_of_ours):
+            frames = frames.tb_next if frames else None
+        try:
+            words = str(raised).strip()
+        except Exception:
+            words = "its text cannot be made"
+        line = f"{type(raised).__name__}: {words.splitlines()[0]}" if words else type(raised).__name__
+        try:
+            text = "".join(traceback.format_exception(type(raised), raised, frames))
+        except Exception:
+            text = line + "\n"
+        return cls(line, text, carry(raised))
+
+    @property
+    def exception(self) -> BaseException | None:
+        """The exception again, where this process can make it."""
+        try:
+            raised = pickle.loads(self.carried) if self.carried else None
+        except Exception:  # many exceptions pickle and cannot be made again
+            return None
+        return raised if isinstance(raised, BaseException) else None
+
+
+def carry(raised: BaseException) -> bytes | None:
+    from roost._codec import pickle_value
+
+    try:
+        return pickle_value(raised.with_traceback(None), None)
+    except Exception:
+        return None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method gave, or how it failed."""
+
+    value: Any = None
+    failure: Failure | None = None
+    seconds: float = 0.0
+    timers: Mapping[str, float] = field(default_factory=dict)
+
+    def outcome(self, rank: int) -> Outcome:
+        if self.failure is None:
+            return Outcome(rank, "value", self.value, seconds=self.seconds, timers=self.timers)
+        failure = self.failure
+        return Outcome(
+            rank, "error", error=failure.error, traceback=failure.traceback, exception=failure.exception,
+            seconds=self.seconds, timers=self.timers,
+        )  # fmt: skip
+
+    def unsendable(self, method: str, raised: BaseException) -> "Answer":
+        """The answer instead of this one, whose value cannot be sent."""
+        failure = Failure.of(raised)
+        said = f"what {method!r} returned cannot be sent: {failure.error}"
+        return Answer(None, Failure(said, f"{said}\n\n{failure.traceback}"), self.seconds, self.timers)
+
+
+def tamed(raised: BaseException, doing: str) -> BaseException:
+    """A worker does not end its process by SystemExit: it fails."""
+    if isinstance(raised, SystemExit):
+        return RuntimeError(f"{doing} called sys.exit({raised.code!r})").with_traceback(raised.__traceback__)
+    return raised
+
+
+def has_async_methods(cls: type) -> bool:
+    """Whether calls are answered on an event loop: a public method is a coroutine function."""
+    return any(not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(cls, name)) for name in dir(cls))
+
+
+class Host:
+    """One worker of this process, and its methods. `failure` says why there is none."""
+
+    def __init__(
+        self, cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any], environ: Mapping[str, str], surroundings: Surroundings = Surroundings(),
+        catch_system_failure: bool = False,
+    ) -> None:  # fmt: skip
+        self.is_async = has_async_methods(cls)
+        self.failure: Failure | None = None
+        self._worker: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_lock = threading.Lock()
+        Hosting.environ, Hosting.surroundings = environ, surroundings
+        try:
+            prepare_process(environ, catch_system_failure)
+            self._worker = cls(*args, **kwargs)
+        except BaseException as raised:
+            self.failure = Failure.of(tamed(raised, f"the constructor of {cls.__name__}"), 1)
+
+    @property
+    def worker(self) -> Any:
+        return self._worker
+
+    def run(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
+        """Runs a method to its end; one that is a coroutine function on an event loop beside this thread."""
+        run = Run(method)
+        try:
+            value = self._find(method)(*args, **kwargs)
+            if inspect.iscoroutine(value):
+                value = asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
+            return run.gave(value)
+        except BaseException as raised:
+            return run.failed(raised)
+        finally:
+            run.over()
+
+    async def run_async(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
+        """The same on the running event loop; a plain method holds it up."""
+        run = Run(method)
+        try:
+            value = self._find(method)(*args, **kwargs)
+            if inspect.isawaitable(value):
+                value = await value
+            return run.gave(value)
+        except BaseException as raised:
+            return run.failed(raised)
+        finally:
+            run.over()
+
+    def _find(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise ValueError(f"{method!r} is private: only public methods can be called")
+        found = getattr(self._worker, method)
+        if not callable(found):
+            raise TypeError(f"{method!r} is not a method")
+        return found
+
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
+        with self._loop_lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="roost-methods", daemon=True).start()
+            return self._loop
+
+
+class Run:
+    """One method on its way."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self._timers: dict[str, float] = {}
+        self._token: Token[dict[str, float] | None] = call_timers.set(self._timers)
+        self._begin = time.perf_counter()
+
+    def gave(self, value: Any) -> Answer:
+        return Answer(value, None, time.perf_counter() - self._begin, self._timers)
+
+    def failed(self, raised: BaseException) -> Answer:
+        seconds = time.perf_counter() - self._begin
+        return Answer(None, Failure.of(tamed(raised, repr(self._method)), 1), seconds, self._timers)
+
+    def over(self) -> None:
+        call_timers.reset(self._token)
+

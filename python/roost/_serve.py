@@ -1,0 +1,201 @@
+"""The life of a worker on the local engine: requests from its channel, answers to its driver."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from roost import _roost
+from roost._codec import Parts, decode, encode
+from roost._engine import Surroundings
+from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
+
+START = "__start__"
+
+
+class SearchPath:
+    """The driver's sys.path; read from a message, it is this process's from then on, before what follows it is read."""
+
+    def __init__(self, executable: str, prefix: str, entries: list[str]) -> None:
+        self.facts = (executable, prefix, entries)
+
+    def __reduce__(self) -> Any:
+        return use_search_path, self.facts
+
+
+def use_search_path(executable: str, prefix: str, entries: list[str]) -> None:
+    if executable == sys.executable:
+        sys.path[:] = entries
+    else:  # another interpreter has libraries of its own
+        sys.path += [entry for entry in entries if entry not in sys.path and not entry.startswith(prefix)]
+
+
+class Start:
+    """What a worker is made from, as the first request carries it."""
+
+    def __init__(
+        self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any], max_concurrency: int | None, catch_system_failure: bool, surroundings: Surroundings
+    ) -> None:  # fmt: skip
+        self.cls, self.args, self.kwargs = cls, args, kwargs
+        self.max_concurrency, self.catch_system_failure, self.surroundings = max_concurrency, catch_system_failure, surroundings
+
+
+def answer_parts(method: str, answer: Answer) -> tuple[bool, Parts]:
+    """Whether it is a value, and the parts of the message; what cannot be sent becomes an error."""
+    if answer.failure is None:
+        try:
+            return True, encode((answer.value, answer.seconds, dict(answer.timers)))
+        except BaseException as raised:
+            answer = answer.unsendable(method, raised)
+    return False, encode(answer)
+
+
+def read_value(message: memoryview) -> Answer:
+    value, seconds, timers = decode(message)
+    return Answer(value, None, seconds, timers)
+
+
+def send(request: _roost.Request, method: str, answer: Answer) -> None:
+    is_value, parts = answer_parts(method, answer)
+    try:
+        request.reply(parts) if is_value else request.fail(parts)
+    except _roost.Error as error:
+        if is_value and error.code == "limit":  # too large to be sent at all
+            request.fail(encode(answer.unsendable(method, error)))
+
+
+def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
+    """Arguments of the request, or the answer that they cannot be read."""
+    try:
+        args, kwargs = decode(request.payload)
+        return args, kwargs
+    except BaseException as raised:
+        failure = Failure.of(raised, 1)
+        said = f"the arguments of {request.method!r} cannot be read: {failure.error}"
+        return Answer(None, Failure(said, failure.traceback, failure.carried))
+
+
+def answer_request(host: Host, request: _roost.Request) -> None:
+    method, call = request.method, read_call(request)
+    send(request, method, call if isinstance(call, Answer) else host.run(method, *call))
+
+
+def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
+    """Makes the worker and answers until the driver has gone; the exit status of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    request = channel.next()
+    if request is None:
+        return 0
+    assert request.method == START
+    try:
+        _, start = decode(request.payload)
+    except BaseException as raised:
+        return refuse(channel, request, Failure.of(raised, 1))
+    host_async = asyncio.run if has_loop(start) else None
+    if host_async is not None:
+        return host_async(live_on_loop(channel, request, start, environ))
+    host = make_host(start, environ)
+    if host.failure is not None:
+        return refuse(channel, request, host.failure)
+    accept(channel, request)
+    count, start, request = start.max_concurrency or 1, None, None
+    if count == 1:
+        return live(channel, host)
+    return live_in_threads(channel, host, count)
+
+
+def has_loop(start: Start) -> bool:
+    from roost._host import has_async_methods
+
+    return has_async_methods(start.cls)
+
+
+def make_host(start: Start, environ: Mapping[str, str]) -> Host:
+    return Host(start.cls, start.args, start.kwargs, environ, start.surroundings, start.catch_system_failure)
+
+
+def accept(channel: _roost.WorkerChannel, request: _roost.Request) -> None:
+    request.reply([])
+    channel.ready([])
+
+
+def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Failure) -> int:
+    print(failure.traceback, file=sys.stderr, end="", flush=True)
+    parts = encode(Answer(None, failure))
+    try:
+        channel.refuse(parts)
+        request.fail(parts)
+    except _roost.Error:
+        pass  # the driver has gone
+    return 1
+
+
+def live(channel: _roost.WorkerChannel, host: Host) -> int:
+    """One call after the other, in the main thread."""
+    while True:
+        request = channel.next()
+        if request is not None:
+            answer_request(host, request)
+        elif channel.is_over:
+            return 0
+        del request  # its memory is the driver's again
+
+
+def live_in_threads(channel: _roost.WorkerChannel, host: Host, count: int) -> int:
+    """As many calls at once as there are threads; more are left in the channel."""
+    free = threading.Semaphore(count)
+
+    def work(request: _roost.Request) -> None:
+        try:
+            answer_request(host, request)
+        finally:
+            free.release()
+
+    with ThreadPoolExecutor(count, "roost-call") as pool:
+        while True:
+            free.acquire()
+            request = channel.next()
+            if request is not None:
+                pool.submit(work, request)
+            elif channel.is_over:
+                return 0
+            del request
+
+
+async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, start: Start, environ: Mapping[str, str]) -> int:
+    """Everything on one event loop in the main thread: the worker is made there too."""
+    host = make_host(start, environ)
+    if host.failure is not None:
+        return refuse(channel, first, host.failure)
+    accept(channel, first)
+    free = asyncio.Semaphore(start.max_concurrency or ASYNC_CONCURRENCY)
+    del start, first
+    readable, tasks = asyncio.Event(), set[asyncio.Task[None]]()
+    asyncio.get_running_loop().add_reader(channel.fd, readable.set)
+
+    async def work(request: _roost.Request) -> None:
+        try:
+            method, call = request.method, read_call(request)
+            send(request, method, call if isinstance(call, Answer) else await host.run_async(method, *call))
+        finally:
+            free.release()
+
+    while True:
+        await free.acquire()
+        request = channel.next(0)
+        while request is None and not channel.is_over:
+            readable.clear()
+            await readable.wait()
+            request = channel.next(0)
+        if request is None:
+            break
+        task = asyncio.ensure_future(work(request))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        del request, task
+    asyncio.get_running_loop().remove_reader(channel.fd)
+    return 0

@@ -1,0 +1,224 @@
+/* forks.c - asking forkers, and believing them only what can be checked. */
+#include "launch/local/forks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+#include "rpc/channel.h"
+
+enum { AT_ONCE = 4 }; /* requests under way: the channel has room for them */
+
+struct born {
+    int32_t rank, life, pid;
+};
+
+bool forks_are_busy(const struct component_run *run)
+{
+    return run->forking >= AT_ONCE;
+}
+
+void forks_close(struct supervisor *supervisor, struct component_run *run)
+{
+    if (run->forker < 0)
+        return;
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, run->forker, NULL);
+    close(run->forker);
+    run->forker = -1;
+}
+
+/* --- who can be forked --- */
+
+/* Variables that a program reads before it can be told others. */
+static bool is_read_early(const char *entry)
+{
+    static const char *const starts[] = {"LD_",       "PYTHON", "GLIBC_", "MALLOC_",
+                                         "OPENBLAS_", "OMP_",   "MKL_",   "KMP_"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(entry, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The next entry of a list that is read early, or NULL; *left counts those behind it. */
+static const char *next_early(const char *entry, uint32_t *left)
+{
+    for (; *left > 0; entry = spec_next(entry)) {
+        --*left;
+        if (is_read_early(entry))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Entries are sorted by name, so equal ones come in equal order. */
+static bool is_like(const struct spec_process *a, const struct spec_process *b)
+{
+    if (a->argv.count != b->argv.count || a->argv.len != b->argv.len ||
+        memcmp(a->argv.first, b->argv.first, a->argv.len) != 0)
+        return false;
+    uint32_t left_a = a->env.count, left_b = b->env.count;
+    const char *at_a = next_early(a->env.first, &left_a);
+    const char *at_b = next_early(b->env.first, &left_b);
+    while (at_a && at_b && strcmp(at_a, at_b) == 0) {
+        at_a = next_early(spec_next(at_a), &left_a);
+        at_b = next_early(spec_next(at_b), &left_b);
+    }
+    return !at_a && !at_b;
+}
+
+/* --- the forker --- */
+
+static bool open_forker(struct supervisor *supervisor, const struct worker *worker,
+                        const struct start *start, const int logs[2])
+{
+    const struct spec_component *component = worker_component(supervisor, worker);
+    struct component_run *run = &supervisor->components[worker->component];
+    char *argv[FORKER_WORDS_MAX + 1] = {NULL};
+    int ends[2];
+    const char *word = component->forker.first;
+    for (uint32_t i = 0; i < component->forker.count; i++, word = spec_next(word))
+        argv[i] = (char *)(uintptr_t)word;
+    if (!channel_pair(ends))
+        return false;
+    struct spawn spawn = {.paths = (const char *const[]){argv[0], NULL},
+                          .argv = argv,
+                          .env = start->env,
+                          .fd = {supervisor->null, logs[0], logs[1]},
+                          .handed = &ends[1],
+                          .handed_count = 1,
+                          .nofile = &supervisor->nofile};
+    struct spawned spawned = spawn_process(&spawn);
+    close(ends[1]);
+    if (spawned.pidfd >= 0)
+        close(
+            spawned
+                .pidfd); /* its end is the end of its channel; it is reaped like any adopted one */
+    if (spawned.failed == SPAWN_OK && supervisor_watch(supervisor, ends[0], EPOLLIN)) {
+        run->forker = ends[0];
+        return true;
+    }
+    close(ends[0]);
+    return false;
+}
+
+static bool ask(const struct supervisor *supervisor, const struct worker *worker,
+                const struct start *start, const int logs[2], int forker)
+{
+    int32_t numbers[3] = {worker->rank, worker->life, (int32_t)getpid()};
+    struct text body = TEXT_INIT;
+    text_append(&body, (const char *)numbers, sizeof numbers);
+    spec_put_string(&body, sv_from(worker_process(supervisor, worker)->cwd));
+    for (char *const *entry = start->env; *entry; entry++)
+        spec_put_string(&body, sv_from(*entry));
+    int fds[3] = {logs[0], logs[1], start->ends[1]};
+    bool is_sent = !body.has_failed && body.len <= CHANNEL_BODY_MAX &&
+                   channel_send_many(forker, FORK_ONE, body.bytes, body.len, fds, 3) == CHANNEL_OK;
+    text_release(&body);
+    return is_sent;
+}
+
+bool forks_take(struct supervisor *supervisor, struct worker *worker, struct start *start,
+                const int logs[2])
+{
+    const struct spec_component *component = worker_component(supervisor, worker);
+    struct component_run *run = &supervisor->components[worker->component];
+    const struct spec_process *first = &supervisor->spec.processes[component->first_process];
+    if (component->forker.count == 0 || run->is_cold || start->handed_count != 1 ||
+        start->ends[1] < 0 || !is_like(worker_process(supervisor, worker), first))
+        return false;
+    if (run->forker < 0 && !open_forker(supervisor, worker, start, logs)) {
+        run->is_cold = true;
+        return false;
+    }
+    if (!ask(supervisor, worker, start, logs, run->forker))
+        return false;
+    worker->state = WORKER_FORKING;
+    worker->driver_end = start->ends[0];
+    start->ends[0] = -1;
+    run->forking++;
+    return true;
+}
+
+/* --- what it says --- */
+
+static void bear(struct supervisor *supervisor, int32_t component, const struct born *born)
+{
+    const struct spec_component *spec = &supervisor->spec.components[component];
+    if (born->rank < 0 || born->rank >= spec->process_count || born->pid <= 0)
+        return;
+    struct worker *worker = &supervisor->workers[spec->first_process + born->rank];
+    if (worker->state != WORKER_FORKING || worker->life != born->life) {
+        (void)kill(born->pid, SIGKILL); /* the run was ended meanwhile; it is our own descendant */
+        return;
+    }
+    supervisor->components[component].forking--;
+    struct spawned spawned = {.pid = born->pid, .pidfd = pidfd_open(born->pid, 0)};
+    worker_begins(supervisor, worker, &spawned, worker->driver_end);
+}
+
+/* Those that were to be forked are executed. */
+static void go_cold(struct supervisor *supervisor, int32_t component, const char *why)
+{
+    const struct spec_component *spec = &supervisor->spec.components[component];
+    struct component_run *run = &supervisor->components[component];
+    forks_close(supervisor, run);
+    run->forking = 0;
+    if (run->is_cold)
+        return;
+    run->is_cold = true;
+    outbox_say(supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK, "%s starts cold: %s", spec->name, why);
+    for (int32_t i = 0; i < spec->process_count; i++) {
+        struct worker *worker = &supervisor->workers[spec->first_process + i];
+        if (worker->state != WORKER_FORKING)
+            continue;
+        close(worker->driver_end);
+        worker->state = WORKER_WAITING;
+        worker->life--;
+        if (!supervisor->is_start_over)
+            (void)worker_start(supervisor, worker);
+    }
+}
+
+static void hear_one(struct supervisor *supervisor, int32_t component)
+{
+    struct component_run *run = &supervisor->components[component];
+    struct message message;
+    struct born born;
+    enum channel_result result = CHANNEL_OK;
+    while (run->forker >= 0 && (result = channel_receive(run->forker, &message)) == CHANNEL_OK) {
+        if (message.fd >= 0)
+            close(message.fd);
+        if (message.type == FORK_BORN && message.len == sizeof born) {
+            memcpy(&born, message.body, sizeof born);
+            bear(supervisor, component, &born);
+        } else if (message.type == FORK_COLD) {
+            char why[160];
+            snprintf(why, sizeof why, "%.*s", (int)message.len, message.body);
+            go_cold(supervisor, component, why);
+        }
+    }
+    if (run->forker >= 0 && result != CHANNEL_AGAIN)
+        go_cold(supervisor, component, "its warm program has ended");
+}
+
+bool forks_hear(struct supervisor *supervisor, int fd)
+{
+    bool is_theirs = fd < 0;
+    for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
+        struct component_run *run = &supervisor->components[c];
+        if (run->forker < 0 || (fd >= 0 && run->forker != fd))
+            continue;
+        is_theirs = true;
+        hear_one(supervisor, c);
+        /* Who lives once needs no forker any more; the next life is another matter. */
+        if (run->forking == 0 && run->next_rank == supervisor->spec.components[c].process_count &&
+            supervisor->spec.components[c].restart == RESTART_NEVER)
+            forks_close(supervisor, run);
+    }
+    return is_theirs;
+}

@@ -1,0 +1,368 @@
+/* calls.c - a request to some ranks, and what became of it at each.
+ * Keeps: every outcome is decided once, and `pending` counts those that are not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "rpc/links_internal.h"
+
+static const char no_memory[] = "there was no memory to send it";
+
+const char *roost_outcome_word(enum roost_outcome_kind kind)
+{
+    static const char *const words[] = {"pending", "value", "error", "unknown", "not_run"};
+    return (size_t)kind < sizeof words / sizeof *words ? words[kind] : "?";
+}
+
+/* --- outcomes --- */
+
+void call_settle(struct roost_call *call, size_t index, enum roost_outcome_kind kind, char *bytes,
+                 size_t len)
+{
+    struct outcome *outcome = &call->outcomes[index];
+    outcome->kind = (uint8_t)kind;
+    outcome->slot = SLOT_NONE;
+    outcome->bytes = bytes;
+    outcome->len = len;
+    if (--call->pending == 0) {
+        timers_unset(&call->links->timers, &call->timer);
+        call->links->has_changed = true;
+    }
+}
+
+void call_lose(struct roost_call *call, size_t index, enum roost_outcome_kind kind, const char *why)
+{
+    call_settle(call, index, kind, strdup(why), 0);
+}
+
+/* Nobody waits for the rest any more; answers that still come are late. */
+static void forget_pending(struct roost_call *call)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        const struct outcome *outcome = &call->outcomes[i];
+        if (outcome->kind != ROOST_OUTCOME_PENDING || outcome->slot == SLOT_NONE)
+            continue;
+        struct link *link = &call->links->link[outcome->rank];
+        struct slot *slot = &link->slots[outcome->slot];
+        slot->call = NULL;
+        if (slot->is_unsent)
+            link_free_slot(link, slot); /* no answer can come */
+    }
+}
+
+static void time_is_up(struct timer *timer)
+{
+    struct roost_call *call =
+        (struct roost_call *)((char *)timer - offsetof(struct roost_call, timer));
+    char why[64];
+    snprintf(why, sizeof why, "no answer within %d ms", (int)call->timeout_ms);
+    forget_pending(call);
+    for (size_t i = 0; i < call->count; i++)
+        if (call->outcomes[i].kind == ROOST_OUTCOME_PENDING)
+            call_lose(call, i, ROOST_OUTCOME_UNKNOWN, why);
+}
+
+/* --- sending --- */
+
+/* What is sent to each rank. */
+struct request {
+    const char *method;
+    size_t method_len, payload_len;
+    const struct roost_bytes *pieces; /* of the payload */
+    size_t piece_count;               /* at most PIECES_MAX */
+    struct region *region;            /* where the payload is, too; NULL = it goes along */
+    struct roost_bytes flat;          /* the payload in one piece, if it came in too many */
+};
+
+enum { PIECES_MAX = PARTS_MAX - 3 }; /* beside two headers and the method */
+
+struct room {
+    const struct link *link;
+    const struct outcome *outcome;
+    size_t len;
+};
+
+/* Also enough: it has ended, or the time of the call was up meanwhile. */
+static bool has_room(void *context)
+{
+    const struct room *room = context;
+    return room->outcome->kind != ROOST_OUTCOME_PENDING || room->link->state == LINK_ENDED ||
+           room->link->is_deaf || link_has_room(room->link, room->len);
+}
+
+static size_t put_payload(const struct request *request, struct iovec *parts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->piece_count; i++)
+        if (request->pieces[i].len)
+            parts[count++] =
+                (struct iovec){(void *)(uintptr_t)request->pieces[i].at, request->pieces[i].len};
+    return count;
+}
+
+static bool send_to(struct link *link, struct roost_call *call, size_t index,
+                    const struct request *request)
+{
+    struct iovec parts[PARTS_MAX];
+    size_t count = 0;
+    bool is_new = false;
+    struct region *region = link->is_deaf ? NULL : request->region;
+    if (region && !link_use_region(link, region, &is_new))
+        return false;
+    struct frame map = frame_of(FRAME_MAP, link->life), frame = frame_of(FRAME_CALL, link->life);
+    if (is_new) {
+        map.region = region->id;
+        map.payload_len = region->size;
+        parts[count++] = (struct iovec){&map, sizeof map};
+    }
+    frame.method_len = (uint32_t)request->method_len;
+    frame.payload_len = request->payload_len;
+    frame.region = region ? region->id : 0;
+    frame.call = link_ask(link, call, index);
+    parts[count++] = (struct iovec){&frame, sizeof frame};
+    if (request->method_len)
+        parts[count++] = (struct iovec){(void *)(uintptr_t)request->method, request->method_len};
+    if (!region)
+        count += put_payload(request, parts + count);
+    if (link_put(link, parts, count, is_new ? region->fd : -1))
+        return true;
+    if (region && link->state != LINK_ENDED)
+        link_unuse_region(link, region, is_new);
+    return false;
+}
+
+static void call_rank(struct roost_call *call, size_t index, const struct request *request)
+{
+    struct outcome *outcome = &call->outcomes[index];
+    struct link *link = &call->links->link[outcome->rank];
+    size_t len =
+        2 * FRAME_SIZE + request->method_len + (request->region ? 0 : request->payload_len);
+    struct room room = {link, outcome, len};
+    while (!has_room(&room))
+        links_wait_held(call->links, -1, has_room, &room);
+    if (outcome->kind != ROOST_OUTCOME_PENDING)
+        return;
+    if (link->state == LINK_ENDED)
+        call_lose(call, index, ROOST_OUTCOME_NOT_RUN, link->why ? link->why : "it has ended");
+    else if (!link_reserve(link))
+        call_lose(call, index, ROOST_OUTCOME_NOT_RUN, no_memory);
+    else if (!send_to(link, call, index, request) && outcome->kind == ROOST_OUTCOME_PENDING) {
+        if (outcome->slot != SLOT_NONE)
+            link_free_slot(link, &link->slots[outcome->slot]);
+        call_lose(call, index, ROOST_OUTCOME_NOT_RUN, no_memory);
+    }
+}
+
+/* --- making a call --- */
+
+static bool check_options(const struct links *links, const struct roost_call_options *options,
+                          struct diag *diag)
+{
+    int32_t count = links->options.rank_count;
+    if (!options->method || strlen(options->method) > FRAME_METHOD_MAX) {
+        diag_error(diag, ROOST_ERR_USAGE, NOWHERE,
+                   options->method ? "the name of the method has more than %d bytes"
+                                   : "a call needs the name of a method of at most %d bytes",
+                   FRAME_METHOD_MAX);
+        diag_hint(diag, "name a method of the worker; what it works on goes into the payload");
+        return false;
+    }
+    for (size_t i = 0; options->ranks && i < options->rank_count; i++)
+        if (options->ranks[i] < 0 || options->ranks[i] >= count) {
+            diag_error(diag, ROOST_ERR_FIT, NOWHERE, "rank %d cannot be called: it is not there",
+                       (int)options->ranks[i]);
+            diag_hint(diag, "the group has %d rank%s, counted from 0", (int)count,
+                      count == 1 ? "" : "s");
+            return false;
+        }
+    return true;
+}
+
+/* The ranks in the order asked, each at most once. */
+static bool set_ranks(struct roost_call *call, const struct roost_call_options *options,
+                      struct diag *diag)
+{
+    uint64_t mark = ++call->links->call_count;
+    for (size_t i = 0; i < call->count; i++) {
+        int32_t rank = options->ranks ? options->ranks[i] : (int32_t)i;
+        struct link *link = &call->links->link[rank];
+        if (link->marked == mark) {
+            diag_error(diag, ROOST_ERR_USAGE, NOWHERE, "rank %d is named twice in one call",
+                       (int)rank);
+            diag_hint(diag, "name each rank once, or make two calls");
+            return false;
+        }
+        link->marked = mark;
+        call->outcomes[i] = (struct outcome){.rank = rank, .slot = SLOT_NONE};
+    }
+    return true;
+}
+
+static struct roost_call *call_new(struct links *links, const struct roost_call_options *options,
+                                   struct diag *diag)
+{
+    size_t count = options->ranks ? options->rank_count : (size_t)links->options.rank_count;
+    struct roost_call *call = malloc(sizeof *call + count * sizeof(struct outcome));
+    if (!call || !timers_reserve(&links->timers, 1)) {
+        free(call);
+        diag_nomem(diag);
+        return NULL;
+    }
+    *call = (struct roost_call){.links = links,
+                                .timer.fire = time_is_up,
+                                .timeout_ms = options->timeout_ms,
+                                .count = count,
+                                .pending = count};
+    if (set_ranks(call, options, diag))
+        return call;
+    timers_give_back(&links->timers, 1);
+    free(call);
+    return NULL;
+}
+
+static void copy_pieces(char *into, const struct roost_bytes *pieces, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].len)
+            memcpy(into, pieces[i].at, pieces[i].len);
+        into += pieces[i].len;
+    }
+}
+
+/* Below, sending a copy to each is faster than the memory's way there and back (bench/call_speed.c). */
+static bool is_worth_sharing(size_t len, size_t ranks)
+{
+    return len >= SHARE_MIN || (ranks > 1 && len >= SHARE_SEVERAL_MIN);
+}
+
+/* A payload in shared memory is copied once, whatever the number of its readers; others go on meanwhile. */
+static void share(struct links *links, struct request *request)
+{
+    links_lock(links);
+    request->region = regions_take(&links->regions, request->payload_len);
+    links_leave(links);
+    if (request->region)
+        copy_pieces(request->region->at, request->pieces, request->piece_count);
+}
+
+static bool request_init(struct request *request, struct links *links,
+                         const struct roost_call_options *options)
+{
+    size_t ranks = options->ranks ? options->rank_count : (size_t)links->options.rank_count;
+    *request = (struct request){.method = options->method,
+                                .method_len = strlen(options->method),
+                                .pieces = options->bytes,
+                                .piece_count = options->byte_count};
+    for (size_t i = 0; i < options->byte_count; i++)
+        if (__builtin_add_overflow(request->payload_len, options->bytes[i].len,
+                                   &request->payload_len))
+            return false;
+    if (is_worth_sharing(request->payload_len, ranks))
+        share(links, request);
+    if (request->region || request->piece_count <= PIECES_MAX)
+        return true;
+    char *bytes = malloc(request->payload_len ? request->payload_len : 1);
+    if (!bytes)
+        return false;
+    copy_pieces(bytes, request->pieces, request->piece_count);
+    request->flat = (struct roost_bytes){bytes, request->payload_len};
+    request->pieces = &request->flat;
+    request->piece_count = 1;
+    return true;
+}
+
+static void request_release(struct request *request, struct links *links)
+{
+    free((void *)(uintptr_t)request->flat.at);
+    if (!request->region)
+        return;
+    links_lock(links);
+    regions_drop(&links->regions, request->region, 1);
+    links_trim_regions(links);
+    links_leave(links);
+}
+
+struct roost_call *links_call(struct links *links, const struct roost_call_options *options,
+                              struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    struct request request;
+    if (!check_options(links, options, &diag))
+        return NULL;
+    if (!request_init(&request, links, options)) {
+        diag_nomem(&diag);
+        return NULL;
+    }
+    links_lock(links);
+    struct roost_call *call = call_new(links, options, &diag);
+    if (call && options->timeout_ms > 0 && call->count)
+        links_set_timer(links, &call->timer, timers_deadline(options->timeout_ms));
+    for (size_t i = 0; call && i < call->count; i++)
+        call_rank(call, i, &request);
+    links_leave(links);
+    request_release(&request, links);
+    return call;
+}
+
+/* --- looking at it --- */
+
+static bool is_settled(void *context)
+{
+    const struct roost_call *call = context;
+    return call->pending == 0;
+}
+
+bool roost_call_wait(struct roost_call *call, int32_t timeout_ms)
+{
+    return links_wait(call->links, timeout_ms, is_settled, call);
+}
+
+bool roost_call_is_done(struct roost_call *call)
+{
+    links_lock(call->links);
+    if (call->pending)
+        links_pump_held(call->links);
+    bool is_done = call->pending == 0;
+    links_leave(call->links);
+    return is_done;
+}
+
+size_t roost_call_count(const struct roost_call *call)
+{
+    return call->count;
+}
+
+struct roost_outcome roost_call_outcome(struct roost_call *call, size_t index)
+{
+    struct roost_outcome result = {.rank = -1, .bytes = {"", 0}, .why = ""};
+    links_lock(call->links);
+    if (index < call->count) {
+        const struct outcome *outcome = &call->outcomes[index];
+        bool is_lost =
+            outcome->kind == ROOST_OUTCOME_UNKNOWN || outcome->kind == ROOST_OUTCOME_NOT_RUN;
+        result.rank = outcome->rank;
+        result.kind = (enum roost_outcome_kind)outcome->kind;
+        if (is_lost)
+            result.why = outcome->bytes ? outcome->bytes : "there was no memory to tell why";
+        else if (outcome->bytes)
+            result.bytes = (struct roost_bytes){outcome->bytes, outcome->len};
+    }
+    links_leave(call->links);
+    return result;
+}
+
+void roost_call_free(struct roost_call *call)
+{
+    if (!call)
+        return;
+    struct links *links = call->links;
+    links_lock(links);
+    forget_pending(call);
+    timers_unset(&links->timers, &call->timer);
+    timers_give_back(&links->timers, 1);
+    for (size_t i = 0; i < call->count; i++)
+        free(call->outcomes[i].bytes);
+    links_leave(links);
+    free(call);
+}

@@ -1,0 +1,100 @@
+/* frame.h - what goes over a channel between a driver and a worker: a header that is checked, then a body.
+ *
+ * The channel is a stream, so frames come in any pieces; a decoder takes the pieces as they come. Nothing
+ * of a body is handed out before its header was found good. Both ends are on one machine: numbers are
+ * in its own byte order.
+ *
+ *   READY, REFUSED   worker: it serves, or cannot; the payload is the worker's word about it
+ *   CALL             driver: a method and its payload, which is in the body or in a region
+ *   ANSWER           worker: the value, or with FRAME_FLAG_ERROR the error, of a call
+ *   MAP              driver: a region of shared memory; its descriptor comes along
+ *   RELEASE          worker: one use of a region is over
+ *   UNMAP            driver: a region is needed no more */
+#ifndef RPC_FRAME_H
+#define RPC_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum frame_type {
+    FRAME_READY = 1,
+    FRAME_REFUSED,
+    FRAME_CALL,
+    FRAME_ANSWER,
+    FRAME_MAP,
+    FRAME_RELEASE,
+    FRAME_UNMAP,
+    FRAME_TYPE_END,
+};
+
+enum { FRAME_FLAG_ERROR = 1 };
+enum { FRAME_METHOD_MAX = 1024, FRAME_SIZE = 40 };
+
+/* Which types one side takes, as bits. */
+enum {
+    FRAMES_OF_WORKER = 1 << FRAME_READY | 1 << FRAME_REFUSED | 1 << FRAME_ANSWER |
+        1 << FRAME_RELEASE,
+    FRAMES_OF_DRIVER = 1 << FRAME_CALL | 1 << FRAME_MAP | 1 << FRAME_UNMAP,
+};
+
+/* The header, as it is sent. */
+struct frame {
+    uint32_t magic;
+    uint8_t version;
+    uint8_t type;
+    uint16_t flags;
+    int32_t life; /* which life of the worker speaks, or is spoken to; 0 = the one that reads it */
+    uint32_t method_len;
+    uint64_t call;        /* chosen by the driver; an answer repeats it */
+    uint64_t payload_len; /* of MAP: the size of the region */
+    uint32_t region;      /* where the payload is; 0 = in the body */
+    uint32_t zero;
+};
+_Static_assert(sizeof(struct frame) == FRAME_SIZE, "no padding goes over the channel");
+
+/* A header that passes the check; the rest is set by the caller. */
+struct frame frame_of(enum frame_type type, int32_t life);
+
+struct frame_limits {
+    unsigned types;       /* FRAMES_OF_... */
+    uint64_t payload_max; /* of one body */
+};
+
+/* NULL when the header is good, otherwise what is wrong with it. */
+const char *frame_check(const struct frame *frame, const struct frame_limits *limits);
+
+/* Bytes behind the header: the method, then the payload unless it is in a region. */
+uint64_t frame_body_len(const struct frame *frame);
+
+/* Bytes that were received and not taken yet. */
+struct frame_input {
+    const char *at;
+    size_t len;
+};
+
+/* All zero at the start of a stream. */
+struct frame_decoder {
+    struct frame frame; /* good from FRAME_BEGIN to FRAME_END */
+    uint32_t have;      /* bytes of the header that are here */
+    bool is_open;
+    uint64_t left; /* bytes of the body that have not come */
+};
+
+enum frame_step {
+    FRAME_NEED,  /* more bytes: all were taken */
+    FRAME_BEGIN, /* a good header is in `frame` */
+    FRAME_BODY,  /* *out_piece are the next bytes of the body, borrowed from the input */
+    FRAME_END,   /* the body is complete */
+    FRAME_BAD,   /* not a frame; *out_why tells. The stream is of no use any more */
+};
+
+/* Takes the next step; `in` moves on by what was taken. */
+enum frame_step frame_next(struct frame_decoder *decoder, const struct frame_limits *limits,
+                           struct frame_input *in, struct frame_input *out_piece,
+                           const char **out_why);
+
+/* Says that `len` bytes of the body were received elsewhere; at most `left`. */
+void frame_passed(struct frame_decoder *decoder, size_t len);
+
+#endif

@@ -1,0 +1,226 @@
+/* links_wait.c - threads that wait.
+ *
+ * Of the threads that wait one, the leader, sleeps in the kernel and handles what comes for all; the others
+ * sleep until what they wait for is true, or until the leader has gone and one of them takes its place.
+ * Who changes something from outside asks the waiters, and wakes the leader only if it is the one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "rpc/links_internal.h"
+
+enum {
+    EVENTS_MAX = 64,
+    BUDGET = 1 << 20, /* bytes taken of one link before the others have their turn */
+};
+
+/* --- the kernel's word --- */
+
+bool links_watch(struct links *links, int how, int fd, uint32_t events, struct mark mark)
+{
+    struct epoll_event event = {.events = events,
+                                .data.u64 = (uint64_t)mark.epoch << 32 | (uint32_t)mark.rank};
+    return epoll_ctl(links->poll_fd, how, fd, &event) == 0;
+}
+
+void links_set_timer(struct links *links, struct timer *timer, int64_t at)
+{
+    timers_set(&links->timers, timer, at);
+    if (links->timer_at && links->timer_at <= at)
+        return; /* it is looked at again when that has come */
+    struct itimerspec when = {.it_value = {at / 1000000000, at % 1000000000}};
+    if (timerfd_settime(links->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) == 0)
+        links->timer_at = at;
+}
+
+static void empty(int fd)
+{
+    uint64_t count;
+    while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
+        continue;
+}
+
+static void handle_timer(struct links *links)
+{
+    empty(links->timer_fd);
+    links->timer_at = 0;
+    timers_fire(&links->timers, timers_now());
+    if (links->timers.count)
+        links_set_timer(links, links->timers.heap[0], links->timers.heap[0]->at);
+}
+
+static void handle_link(struct links *links, const struct epoll_event *event)
+{
+    struct link *link = &links->link[(uint32_t)event->data.u64];
+    if (link->epoch != event->data.u64 >> 32)
+        return; /* told of a socket that was closed since */
+    if (event->events & EPOLLOUT)
+        link_flush(link);
+    if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        link_receive(link, BUDGET);
+}
+
+static void handle(struct links *links, const struct epoll_event *events, int count)
+{
+    bool has_other = false, is_due = false;
+    for (int i = 0; i < count; i++) {
+        int32_t mark = (int32_t)(uint32_t)events[i].data.u64;
+        if (mark == MARK_WAKE)
+            empty(links->wake_fd);
+        has_other |= mark == MARK_OTHER;
+        is_due |= mark == MARK_TIMER;
+        if (mark >= 0)
+            handle_link(links, &events[i]);
+    }
+    /* Answers first: what is told of a worker's end came after them, and so did the end of its time. */
+    if (has_other) {
+        links->options.on_other(links->options.context);
+        links->has_changed = true;
+    }
+    if (is_due)
+        handle_timer(links);
+}
+
+/* --- those who wait --- */
+
+static void wake(struct links *links, struct waiter *waiter)
+{
+    static const uint64_t one = 1;
+    if (waiter != links->leader)
+        pthread_cond_signal(&waiter->cond);
+    else if (links->is_asleep)
+        (void)!write(links->wake_fd, &one, sizeof one); /* a full counter wakes it, too */
+}
+
+/* Asks everybody who waits. */
+static void tell(struct links *links)
+{
+    links->has_changed = false;
+    for (struct waiter *at = links->waiters; at; at = at->next)
+        if (!at->is_done && at->is_enough(at->context)) {
+            at->is_done = true;
+            wake(links, at);
+        }
+}
+
+void links_leave(struct links *links)
+{
+    if (links->has_changed)
+        tell(links);
+    pthread_mutex_unlock(&links->lock);
+}
+
+/* One turn of the leader. */
+static void lead(struct links *links, struct waiter *me, int64_t deadline)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int timeout = timers_left_ms(deadline);
+    links->leader = me;
+    links->is_asleep = true;
+    pthread_mutex_unlock(&links->lock);
+    int count = epoll_wait(links->poll_fd, events, EVENTS_MAX, timeout);
+    pthread_mutex_lock(&links->lock);
+    links->is_asleep = false;
+    handle(links, events, count);
+    if (links->has_changed)
+        tell(links);
+    links->leader = NULL;
+}
+
+static void follow(struct links *links, struct waiter *me, int64_t deadline)
+{
+    if (!me->has_cond) {
+        pthread_condattr_t how;
+        pthread_condattr_init(&how);
+        pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+        pthread_cond_init(&me->cond, &how);
+        pthread_condattr_destroy(&how);
+        me->has_cond = true;
+    }
+    struct timespec until = {deadline / 1000000000, deadline % 1000000000};
+    if (deadline < 0)
+        pthread_cond_wait(&me->cond, &links->lock);
+    else
+        (void)pthread_cond_timedwait(&me->cond, &links->lock, &until);
+}
+
+/* Not inlined: the compiler cannot see that part() takes the address out again, and warns. */
+__attribute__((noinline)) static void join(struct links *links, struct waiter *me)
+{
+    me->next = links->waiters;
+    me->back = &links->waiters;
+    if (me->next)
+        me->next->back = &me->next;
+    links->waiters = me;
+}
+
+static void part(struct links *links, struct waiter *me)
+{
+    *me->back = me->next;
+    if (me->next)
+        me->next->back = me->back;
+    if (me->has_cond)
+        pthread_cond_destroy(&me->cond);
+    /* Somebody must read for those who still wait. */
+    if (!links->leader)
+        for (struct waiter *at = links->waiters; at; at = at->next)
+            if (!at->is_done) {
+                wake(links, at);
+                return;
+            }
+}
+
+bool links_wait_held(struct links *links, int64_t deadline, bool (*is_enough)(void *),
+                     void *context)
+{
+    if (is_enough(context))
+        return true;
+    struct waiter me = {.is_enough = is_enough, .context = context};
+    join(links, &me);
+    while (!me.is_done) {
+        if (timers_left_ms(deadline) == 0)
+            break;
+        if (links->leader)
+            follow(links, &me, deadline);
+        else
+            lead(links, &me, deadline);
+    }
+    part(links, &me);
+    return me.is_done;
+}
+
+bool links_wait(struct links *links, int32_t timeout_ms, bool (*is_enough)(void *), void *context)
+{
+    links_lock(links);
+    if (timeout_ms == 0)
+        links_pump_held(links);
+    bool is_done = links_wait_held(links, timers_deadline(timeout_ms), is_enough, context);
+    links_leave(links);
+    return is_done;
+}
+
+int links_fd(const struct links *links)
+{
+    return links->poll_fd;
+}
+
+void links_pump_held(struct links *links)
+{
+    struct epoll_event events[EVENTS_MAX];
+    /* A turn for everybody, also when all of them never stop sending. */
+    for (int32_t turns = links->options.rank_count / EVENTS_MAX; turns >= 0; turns--) {
+        int count = epoll_wait(links->poll_fd, events, EVENTS_MAX, 0);
+        handle(links, events, count);
+        if (count < EVENTS_MAX)
+            break;
+    }
+}
+
+void links_pump(struct links *links)
+{
+    links_lock(links);
+    links_pump_held(links);
+    links_leave(links);
+}

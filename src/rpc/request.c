@@ -1,0 +1,127 @@
+/* request.c - a request: its bytes, and its one answer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rpc/worker_internal.h"
+
+struct roost_request *request_new(struct roost_worker *worker, const struct frame *frame)
+{
+    size_t inline_len = frame->region ? 0 : (size_t)frame->payload_len;
+    struct roost_request *request = NULL;
+    if (inline_len < SIZE_MAX / 2)
+        request = malloc(sizeof *request + inline_len + frame->method_len + 1);
+    if (!request)
+        return NULL;
+    *request = (struct roost_request){.worker = worker,
+                                      .id = frame->call,
+                                      .region = frame->region,
+                                      .payload = request->body,
+                                      .payload_len = (size_t)frame->payload_len,
+                                      .method = request->body + inline_len,
+                                      .method_len = frame->method_len};
+    request->method[frame->method_len] = '\0';
+    if (!frame->region)
+        return request;
+    pthread_mutex_lock(&worker->lock);
+    request->payload = mappings_use(worker, frame->region, frame->payload_len);
+    pthread_mutex_unlock(&worker->lock);
+    return request;
+}
+
+char *request_room(struct roost_request *request, size_t *out_room)
+{
+    size_t len = request->body_len, method_len = request->method_len;
+    if (len < method_len) {
+        *out_room = method_len - len;
+        return request->method + len;
+    }
+    *out_room = request->payload_len - (len - method_len);
+    return request->body + (len - method_len);
+}
+
+void request_passed(struct roost_request *request, size_t len)
+{
+    request->body_len += len;
+}
+
+const char *roost_request_method(const struct roost_request *request)
+{
+    return request->method;
+}
+
+struct roost_bytes roost_request_payload(const struct roost_request *request)
+{
+    return (struct roost_bytes){request->payload, request->payload_len};
+}
+
+uint64_t roost_request_id(const struct roost_request *request)
+{
+    return request->id;
+}
+
+/* --- answers --- */
+
+static enum roost_code answer(struct roost_request *request, unsigned flags,
+                              const struct roost_bytes *bytes, size_t count,
+                              struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    if (atomic_exchange(&request->is_answered, true)) {
+        diag_error(&diag, ROOST_ERR_USAGE, NOWHERE, "the request was answered before");
+        diag_hint(&diag, "answer each request once");
+        return ROOST_ERR_USAGE;
+    }
+    struct frame frame = frame_of(FRAME_ANSWER, request->worker->life);
+    frame.call = request->id;
+    frame.flags = (uint16_t)flags;
+    return worker_send(request->worker, frame, bytes, count, &diag);
+}
+
+enum roost_code roost_request_reply(struct roost_request *request, const struct roost_bytes *bytes,
+                                    size_t count, struct roost_error *err)
+{
+    return answer(request, 0, bytes, count, err);
+}
+
+enum roost_code roost_request_fail(struct roost_request *request, const struct roost_bytes *bytes,
+                                   size_t count, struct roost_error *err)
+{
+    return answer(request, FRAME_FLAG_ERROR, bytes, count, err);
+}
+
+void request_refuse(struct roost_worker *worker, uint64_t id)
+{
+    static const char words[] = "the worker has no memory for this request";
+    struct roost_bytes bytes = {words, sizeof words - 1};
+    struct diag nobody = diag_start(NULL, NULL);
+    struct frame frame = frame_of(FRAME_ANSWER, worker->life);
+    frame.call = id;
+    frame.flags = FRAME_FLAG_ERROR;
+    (void)worker_send(worker, frame, &bytes, 1, &nobody);
+}
+
+/* The driver may write the memory again. */
+static void give_back(struct roost_request *request)
+{
+    struct roost_worker *worker = request->worker;
+    struct diag nobody = diag_start(NULL, NULL);
+    pthread_mutex_lock(&worker->lock);
+    mappings_drop(worker, request->region);
+    pthread_mutex_unlock(&worker->lock);
+    struct frame frame = frame_of(FRAME_RELEASE, worker->life);
+    frame.region = request->region;
+    (void)worker_send(worker, frame, NULL, 0, &nobody);
+}
+
+void roost_request_free(struct roost_request *request)
+{
+    static const char words[] = "the worker did not answer";
+    if (!request)
+        return;
+    struct roost_bytes bytes = {words, sizeof words - 1};
+    if (!atomic_load(&request->is_answered))
+        (void)!answer(request, FRAME_FLAG_ERROR, &bytes, 1, NULL);
+    if (request->region && request->payload)
+        give_back(request);
+    free(request);
+}

@@ -1,0 +1,84 @@
+/* worker_internal.h - a worker and its requests, shared by worker.c (the channel), worker_in.c (what comes),
+ * request.c (answers) and worker_serve.c (handlers). */
+#ifndef RPC_WORKER_INTERNAL_H
+#define RPC_WORKER_INTERNAL_H
+
+#include <pthread.h>
+#include <roost/worker.h>
+#include <stdatomic.h>
+
+#include "base/diag.h"
+#include "rpc/frame.h"
+
+enum {
+    FDS_MAX = 4, /* a send brings at most one descriptor, and two sends can be half here */
+    BUFFER_SIZE = 32 << 10,
+};
+
+/* Memory that the driver shares. */
+struct mapping {
+    uint32_t id;
+    uint32_t uses;
+    bool is_over; /* the driver needs it no more */
+    void *at;
+    size_t size;
+};
+
+struct handler {
+    char *method;
+    roost_handler *call;
+    void *context;
+};
+
+struct roost_worker {
+    int fd;
+    int32_t life;
+    pthread_mutex_t lock; /* of sending and of the mappings */
+    bool has_spoken;      /* READY or REFUSED */
+    atomic_bool is_over;
+    bool is_broken;
+    struct frame_decoder in;
+    char *buffer; /* [BUFFER_SIZE]; received and not looked at: start to end */
+    size_t start, end;
+    int fds[FDS_MAX];
+    int fd_count;
+    struct roost_request *filling; /* its body is being received; NULL = skipped */
+    struct mapping *mappings;
+    size_t mapping_count, mapping_cap;
+    struct handler *handlers;
+    size_t handler_count, handler_cap;
+};
+
+struct roost_request {
+    struct roost_worker *worker;
+    uint64_t id;
+    atomic_bool is_answered;
+    uint32_t region; /* 0 = the payload is in `body` */
+    const char *payload;
+    size_t payload_len;
+    char *method;    /* behind the payload, with its end */
+    size_t body_len; /* received so far: the method, then the payload */
+    size_t method_len;
+    char body[] __attribute__((aligned(16)));
+};
+
+/* worker.c: sends a frame with its pieces, whole, waiting for room. ROOST_ERR_IO when the driver has gone. */
+enum roost_code worker_send(struct roost_worker *worker, struct frame frame,
+                            const struct roost_bytes *pieces, size_t count, struct diag *diag);
+
+/* mappings.c, called with the lock held */
+bool mappings_add(struct roost_worker *worker, uint32_t id, uint64_t size, int fd);
+const char *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len);
+void mappings_end(struct roost_worker *worker, uint32_t id);
+void mappings_drop(struct roost_worker *worker, uint32_t id);
+void mappings_release(struct roost_worker *worker);
+
+/* request.c */
+struct roost_request *request_new(struct roost_worker *worker, const struct frame *frame);
+/* The next `len` bytes of the body are due here; at most *out_room of them. */
+char *request_room(struct roost_request *request, size_t *out_room);
+void request_passed(struct roost_request *request, size_t len);
+/* Answers a request that there was no memory for. */
+void request_refuse(struct roost_worker *worker, uint64_t id);
+
+#endif
