@@ -43,6 +43,9 @@ struct roost_cluster_options {
     /* "local", a spec ("2x8", "1x8 A800,1x4 AMD", "3x0") or the path of a snapshot file. NULL takes
      * roost.cluster of the config. */
     const char *text;
+    /* A snapshot in memory, as a program has it that looked for the nodes itself; `text` is then what
+     * errors call it. NULL = none. */
+    const char *snapshot;
     /* Borrowed for the call; NULL = no config: all nodes, and only the built-in groups. */
     const struct roost_config *config;
     /* How many nodes to take, in node order; 0 = as the config says, else all. A config that says

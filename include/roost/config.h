@@ -55,6 +55,12 @@ ROOST_API const char *roost_config_text(const struct roost_config *config, size_
 /* cluster.num_nodes */
 ROOST_API int32_t roost_config_num_nodes(const struct roost_config *config);
 
+/* What the file says of the engine: "local", "ray", or NULL when it says nothing; the address of the Ray
+ * cluster to join, or NULL; whether the devices of a run are reserved there. */
+ROOST_API const char *roost_config_engine(const struct roost_config *config);
+ROOST_API const char *roost_config_ray_address(const struct roost_config *config);
+ROOST_API bool roost_config_ray_reserves(const struct roost_config *config);
+
 /* roost.cluster, borrowed from the config; NULL when it is not set. */
 ROOST_API const char *roost_config_cluster(const struct roost_config *config);
 

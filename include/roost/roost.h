@@ -10,6 +10,7 @@
 #include <roost/launch.h>
 #include <roost/plan.h>
 #include <roost/port.h>
+#include <roost/process.h>
 #include <roost/registry.h>
 #include <roost/render.h>
 #include <roost/worker.h>

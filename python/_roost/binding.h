@@ -15,6 +15,7 @@ struct binding {
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
     PyTypeObject *group, *call, *answer, *worker_channel, *request;
     PyTypeObject *keeper, *client, *managers;
+    PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -171,5 +172,6 @@ PyObject *binding_snapshot(PyObject *module, PyObject *cluster);
 extern PyType_Spec keeper_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec, worker_channel_spec, request_spec;
+extern PyType_Spec processes_spec, leases_spec;
 
 #endif

@@ -39,12 +39,12 @@ PyObject *cluster_take(PyTypeObject *type, struct roost_cluster *value, PyObject
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *words[] = {"text", "config", "num_nodes", NULL};
+    static char *words[] = {"text", "config", "num_nodes", "snapshot", NULL};
     struct binding *binding = binding_of(type);
     PyObject *text, *config = Py_None, *num_nodes = NULL;
     struct roost_cluster_options options = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:Cluster", words, &text, &config,
-                                     &num_nodes) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOz:Cluster", words, &text, &config,
+                                     &num_nodes, &options.snapshot) ||
         (config != Py_None && !binding_want(config, binding->config, "config")) ||
         (num_nodes && !binding_int32(num_nodes, "num_nodes", binding->error, &options.num_nodes)))
         return NULL;
@@ -266,7 +266,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Cluster(text, config=None, num_nodes=0)"},
+    {Py_tp_doc, "Cluster(text, config=None, num_nodes=0, snapshot=None)"},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, fields},

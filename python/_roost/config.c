@@ -214,6 +214,24 @@ static PyObject *get_cluster(PyObject *self, void *closure)
     return Py_BuildValue("z", roost_config_cluster(config_value(self)));
 }
 
+static PyObject *get_engine(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_BuildValue("z", roost_config_engine(config_value(self)));
+}
+
+static PyObject *get_ray_address(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_BuildValue("z", roost_config_ray_address(config_value(self)));
+}
+
+static PyObject *get_ray_reserves(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(roost_config_ray_reserves(config_value(self)));
+}
+
 static PyObject *get_warnings(PyObject *self, void *closure)
 {
     (void)closure;
@@ -246,6 +264,9 @@ static PyGetSetDef fields[] = {
     {"groups", get_groups, NULL, "node groups as declared", NULL},
     {"num_nodes", get_num_nodes, NULL, "cluster.num_nodes", NULL},
     {"cluster", get_cluster, NULL, "roost.cluster, or None", NULL},
+    {"engine", get_engine, NULL, "roost.engine, or None", NULL},
+    {"ray_address", get_ray_address, NULL, "roost.ray.address, or None", NULL},
+    {"ray_reserves", get_ray_reserves, NULL, "roost.ray.reserve", NULL},
     {"warnings", get_warnings, NULL, "(word, place, message, hint)", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -164,7 +164,9 @@ static int execute(PyObject *module)
     it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
     it->client = it->keeper ? add_type(module, &client_spec) : NULL;
     it->managers = it->client ? add_type(module, &managers_spec) : NULL;
-    if (!it->managers ||
+    it->processes = it->managers ? add_type(module, &processes_spec) : NULL;
+    it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
+    if (!it->leases ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -185,6 +187,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->placements);
     Py_VISIT(it->placement);
     Py_VISIT(it->column);
+    Py_VISIT(it->processes);
+    Py_VISIT(it->leases);
     Py_VISIT(it->worker_channel);
     Py_VISIT(it->request);
     Py_VISIT(it->group);
@@ -209,6 +213,8 @@ static int clear(PyObject *module)
     Py_CLEAR(it->placements);
     Py_CLEAR(it->placement);
     Py_CLEAR(it->column);
+    Py_CLEAR(it->processes);
+    Py_CLEAR(it->leases);
     Py_CLEAR(it->worker_channel);
     Py_CLEAR(it->request);
     Py_CLEAR(it->group);

@@ -6,7 +6,6 @@ Whoever attaches builds its own from that, so it sees the same nodes and groups.
 
 import json
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from roost import _roost
 from roost._arguments import is_int
 from roost._config import ClusterConfig, environment, is_mapping, node_group_configs, plain
 from roost._managers import KeeperTransport, find_namespace, make_error, set_namespace
+from roost._program import find_program
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
@@ -50,8 +50,6 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
 
 def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
-    from roost._local import find_program
-
     view = json.dumps(view_of(cluster), ensure_ascii=False)
     port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
@@ -60,19 +58,6 @@ def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: s
         raise make_error(error.code, str(error), "") from None
     set_namespace(keeper.namespace, is_new=True)
     return keeper
-
-
-starting = threading.Lock()
-
-
-def namespace_of(cluster: "Cluster") -> str:
-    """The namespace that the cluster's managers are in, which are started if they are not there."""
-    with starting:
-        if cluster._keeper is None:
-            if cluster._attached is not None:
-                return cluster._attached
-            cluster._keeper = start_keeper(cluster, cluster._namespace)
-        return cluster._keeper.namespace
 
 
 @contextmanager
@@ -118,11 +103,12 @@ def cluster_config_of(view: dict[str, Any]) -> ClusterConfig | None:
     return ClusterConfig(config.num_nodes, dict.fromkeys(config.components), node_group_configs(config) or None)
 
 
-def attach(cluster: "Cluster", namespace: str | None) -> None:
-    """Makes it the cluster of a living run."""
+def attach(cluster: "Cluster", namespace: str | None) -> str:
+    """Makes it the cluster of a living run; the namespace of that."""
     name = namespace or find_namespace()
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
-    cluster._value, cluster._config, cluster._section, cluster._attached = found._value, found._config, found._section, name
+    cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
     set_namespace(name)
+    return name

@@ -2,21 +2,33 @@
 
 import json
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
-from roost._attach import attach, namespace_of, section_of
-from roost._config import node_group_configs, read_config
+from roost._attach import attach, section_of
+from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
-from roost._managers import set_cluster
+from roost._managers import newest_cluster, set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
 if TYPE_CHECKING:
     from roost._engine import EngineLink
+    from roost._ray import RayEngine
+
+
+class Allocate:
+    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the newest cluster of this process."""
+
+    def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
+        from roost._allocate import allocate
+
+        return partial(allocate, newest_cluster() if cluster is None else cluster)
 
 
 class Cluster:
@@ -43,9 +55,12 @@ class Cluster:
     2
     """
 
-    _keeper: _roost.Keeper | None = None  # of the managers that this cluster has started
-    _attached: str | None = None  # the namespace that it was found in
-    _namespace: str | None = None  # asked for
+    _namespace: str | None = None
+    _is_attached = False  # to a namespace that another process keeps
+    _is_on_ray = False
+    _timeout = 600.0
+    _logs_dir: str | None = None
+    _link: "EngineLink | None" = None
 
     def __init__(
         self,
@@ -61,14 +76,21 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
-        self._link: EngineLink | None = None
-        if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            attach(self, namespace)
+        self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
+        is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
+        if is_attaching and attaches_to_ray(engine):
+            self._take_engine(attach_ray(namespace))
+            return
+        if is_attaching:
+            self._namespace, self._is_attached = attach(self, namespace), True
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
+        if cluster is None and choose_engine(engine, config) == "ray":
+            self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
+            return
         if num_gpus_per_node is not None and cluster is not None:
             raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")
         text = os.fsencode(os.environ.get("ROOST_CLUSTER", "")) or None
@@ -93,10 +115,16 @@ class Cluster:
         self._value, self._config, self._section = value, config, section
         return self
 
+    def _take_engine(self, engine: "RayEngine") -> None:
+        self._link, self._value, self._config = engine, engine.value, engine.config
+        self._is_on_ray = True
+
+    allocate = Allocate()
+
     @property
     def namespace(self) -> str:
         """Of the managers of this cluster; they are started when this is first asked for."""
-        return namespace_of(self)
+        return self._engine_link().namespace
 
     @property
     def num_nodes(self) -> int:
@@ -118,7 +146,7 @@ class Cluster:
     @property
     def nodes(self) -> list[NodeInfo]:
         """In node order; records of the caller's own."""
-        return [make_node(self._value.node(rank)) for rank in range(self.num_nodes)]
+        return [self.get_node_info(rank) for rank in range(self.num_nodes)]
 
     @property
     def node_groups(self) -> list[NodeGroupInfo]:
@@ -129,10 +157,13 @@ class Cluster:
         label, hardware_type, node_ranks, _ = group
         configs = node_group_configs(self._config) if self._config else []
         env_configs = next((config.env_configs for config in configs if config.label == label), None)
-        return NodeGroupInfo._of(label, [make_node(self._value.node(rank)) for rank in node_ranks], hardware_type, env_configs)
+        return NodeGroupInfo._of(label, [self.get_node_info(rank) for rank in node_ranks], hardware_type, env_configs)
 
     def get_node_info(self, node_rank: int) -> NodeInfo:
-        return make_node(self._value.node(node_rank))
+        node = make_node(self._value.node(node_rank))
+        if self._is_on_ray:
+            self._ray_engine().complete(node)
+        return node
 
     def get_node_group(self, label: str | None = None) -> NodeGroupInfo | None:
         """The group with that label, ``cluster`` when none is named, or None."""
@@ -144,7 +175,7 @@ class Cluster:
         if self._link is None:
             from roost._local import LocalEngine
 
-            self._link = LocalEngine(self._value, self._config, self.namespace)
+            self._link = LocalEngine(self)
         return self._link
 
     def __reduce__(self) -> Any:
@@ -154,12 +185,44 @@ class Cluster:
         return f"<roost.Cluster: {self.num_nodes} nodes, {self.num_accelerators} accelerators>"
 
 
+ENGINES = ("local", "ray")
+
+
+def choose_engine(asked: str | None, config: _roost.Config | None) -> str:
+    """The argument, ROOST_ENGINE, the config's, else local."""
+    chosen = asked or os.environ.get("ROOST_ENGINE") or (config.engine if config else None) or "local"
+    if chosen not in ENGINES:
+        raise EngineError(f"ROOST_ENGINE is {chosen!r}: the engines are {' and '.join(ENGINES)}")
+    return chosen
+
+
+def attaches_to_ray(asked: str | None) -> bool:
+    """Whether Cluster() looks for its run on Ray: as it was told, or as a process of Ray's."""
+    if asked or os.environ.get("ROOST_ENGINE"):
+        return choose_engine(asked, None) == "ray"
+    ray = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())
+
+
+def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
+    from roost._ray import open_cluster
+
+    written = None if cluster_cfg is None else written_config(cluster_cfg)
+    return open_cluster(config, written, num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
+
+
+def attach_ray(namespace: str | None) -> Any:
+    from roost._ray import attach
+
+    return attach(namespace)
+
+
 def check_unused(distributed_log_dir: Any, engine: Any, namespace: Any, timeout: Any) -> None:
     """What planning does not use is checked all the same: scripts go on to run elsewhere."""
     if distributed_log_dir is not None:
         as_path("distributed_log_dir", distributed_log_dir)
-    if engine is not None and as_text("engine", engine) != "local":
-        raise EngineError(f"engine {engine!r} is not there: this version plans only, on 'local'")
+    if engine is not None and as_text("engine", engine) not in ENGINES:
+        raise EngineError(f"engine {engine!r} is not there: the engines are {' and '.join(ENGINES)}")
     if namespace is not None:
         as_text("namespace", namespace)
     check_seconds("timeout", timeout)

@@ -132,7 +132,8 @@ def with_referred(config: Any, whole: dict[str, Any], text: list[tuple[str, str]
         text = list(lines(whole, ""))
 
 
-def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Config:
+def write_mapping(config: Any, model: bool, num_nodes: int | None) -> list[tuple[str, str]]:
+    """The lines of a config that came as a mapping, each with its dotted path."""
     with resolving():
         is_whole = "cluster" in config
         section = plain(config["cluster"] if is_whole else config)
@@ -144,6 +145,11 @@ def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Conf
         text = list(lines(whole, ""))
         if is_whole and not is_omegaconf(config):
             text = with_referred(config, whole, text)
+    return text
+
+
+def read_mapping(config: Any, model: bool, num_nodes: int | None) -> _roost.Config:
+    text = write_mapping(config, model, num_nodes)
     return _roost.Config(
         b"config",
         text="\n".join(line for line, _ in text),
@@ -172,6 +178,23 @@ def read_config(name: str, config: Any, *, model: bool = False, num_nodes: int |
         value = _roost.Config(as_path(name, config, "a path or a mapping"), env=environment(), model=model)
     warn(value.warnings, stacklevel + 1)
     return value
+
+
+def written_config(config: Any) -> tuple[bytes, str, tuple[str, ...]]:
+    """Name, text and paths of a config, to be read again by another process."""
+    if isinstance(config, ClusterConfig):
+        config = config.section()
+    if is_mapping(config):
+        text = write_mapping(config, False, None)
+        return b"config", "\n".join(line for line, _ in text), tuple(path for _, path in text)
+    path = as_path("cluster_cfg", config, "a path or a mapping")
+    with open(path, encoding="utf-8") as file:
+        return path, file.read(), ()
+
+
+def read_written(written: tuple[bytes, str, tuple[str, ...]]) -> _roost.Config:
+    name, text, paths = written
+    return _roost.Config(name, text=text, paths=paths, env=environment())
 
 
 @dataclass

@@ -67,7 +67,8 @@ def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
     if (magic, version, kind, length, len(fds)) != (MAGIC, VERSION, FORK_ONE, len(body), FDS):
         raise SystemExit("what came from the supervisor is not a request")
     cwd, *environment = body[NUMBERS.size :].split(b"\0")[:-1]
-    return Wanted(*NUMBERS.unpack_from(body), cwd, environment, fds)
+    rank, life, supervisor = NUMBERS.unpack_from(body)
+    return Wanted(rank, life, supervisor, cwd, environment, fds)
 
 
 # --- warming up

@@ -10,14 +10,14 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from roost import _roost
 from roost._arguments import as_rank, as_text, check_seconds, is_int
 from roost._config import ClusterConfig, environment
 from roost._errors import EngineError, Timeout
-from roost._nodes import NodeGroupInfo, NodeInfo
+from roost._nodes import HardwareInfo, NodeGroupInfo, NodeInfo
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
@@ -95,12 +95,14 @@ class WorkerInfo:
 
     def to_json(self) -> dict[str, Any]:
         kind = self.accelerator_type
-        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind)}
+        infos = [asdict(info) if isinstance(info, HardwareInfo) else info for info in self.hardware_infos]
+        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind), "hardware_infos": infos}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
         known = {name: value for name, value in fields.items() if name in cls.__dataclass_fields__}
-        return cls(**known | {"address": WorkerAddress.from_text(fields["address"])})
+        infos = [HardwareInfo(**info) if isinstance(info, dict) and set(info) == {"type", "model", "config"} else info for info in fields.get("hardware_infos", [])]
+        return cls(**known | {"address": WorkerAddress.from_text(fields["address"]), "hardware_infos": infos})
 
 
 @dataclass
@@ -214,17 +216,22 @@ def set_transport(transport: Transport | None) -> None:
     chosen.given = transport
 
 
-def set_namespace(namespace: str, *, is_new: bool = False) -> None:
+def set_namespace(namespace: str | None, *, is_new: bool = False) -> None:
     """The namespace of this process's Cluster, for when the environment names none."""
     with choosing:
         chosen.namespace, chosen.current = namespace, None
-        if is_new:  # a connection that is there was to somebody before
-            chosen.connections.pop(namespace, None)
+        if is_new and namespace in chosen.connections:  # it was to somebody before
+            del chosen.connections[namespace]
 
 
 def set_cluster(cluster: "Cluster") -> None:
     """The Cluster of this process: its managers are started when they are first asked for."""
     chosen.cluster = weakref.ref(cluster)
+
+
+def newest_cluster() -> "Cluster | None":
+    """The Cluster of this process that was made last, while it is there."""
+    return chosen.cluster() if chosen.cluster else None
 
 
 def find_namespace() -> str:
@@ -235,7 +242,7 @@ def find_namespace() -> str:
     living = _roost.namespaces(environment())
     if chosen.namespace in living:
         return chosen.namespace
-    cluster = chosen.cluster() if chosen.cluster else None
+    cluster = newest_cluster()
     if cluster is not None:
         return cluster.namespace
     if len(living) == 1:

@@ -68,11 +68,17 @@ class Config:
     @property
     def cluster(self) -> str | None: ...
     @property
+    def engine(self) -> str | None: ...
+    @property
+    def ray_address(self) -> str | None: ...
+    @property
+    def ray_reserves(self) -> bool: ...
+    @property
     def warnings(self) -> _Warnings: ...
 
 @final
 class Cluster:
-    def __new__(cls, text: bytes | None, config: Config | None = None, num_nodes: int = 0) -> Cluster: ...
+    def __new__(cls, text: bytes | None, config: Config | None = None, num_nodes: int = 0, snapshot: str | None = None) -> Cluster: ...
     @classmethod
     def from_parts(
         cls,
@@ -201,6 +207,36 @@ class Column:
     def __len__(self) -> int: ...
     def __getitem__(self, index: SupportsIndex, /) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Processes:
+    """What each process of a component is given, for an engine that Python drives."""
+
+    def __new__(
+        cls,
+        cluster: Cluster,
+        placements: Placements,
+        name: str,
+        config: Config | None = None,
+        env: Sequence[str] = (),
+        command: Sequence[str] = (),
+        folder: str | None = None,
+        extra: Sequence[str] = (),
+    ) -> Processes: ...
+    @property
+    def wants(self) -> list[tuple[int, int, str | None, int, bool]]: ...
+    def fill(
+        self, run_id: str, namespace: str, master_addr: str, ports: tuple[int, ...], /
+    ) -> list[tuple[dict[str, str], list[str] | None, str | None, str | None]]: ...
+
+@final
+class Leases:
+    """Ports of this machine, held as long as the object."""
+
+    def __new__(cls, counts: tuple[int, ...], owner: str | None, env: Sequence[str], base: int = 0) -> Leases: ...
+    def release(self) -> None: ...
+    @property
+    def ports(self) -> list[int]: ...
 
 @final
 class WorkerChannel:

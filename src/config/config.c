@@ -205,6 +205,23 @@ int32_t roost_config_num_nodes(const struct roost_config *config)
     return config->num_nodes;
 }
 
+const char *roost_config_engine(const struct roost_config *config)
+{
+    if (!config->has_engine)
+        return NULL;
+    return config->engine == ENGINE_RAY ? "ray" : "local";
+}
+
+const char *roost_config_ray_address(const struct roost_config *config)
+{
+    return config->ray_address;
+}
+
+bool roost_config_ray_reserves(const struct roost_config *config)
+{
+    return !config->is_unreserved;
+}
+
 const char *roost_config_cluster(const struct roost_config *config)
 {
     return config->cluster;

@@ -31,15 +31,16 @@ static void read_ray(struct reader *reader, const struct node *ray)
 {
     struct word address;
     bool reserve;
+    struct roost_config *config = reader->config;
     if (!want_mapping(reader, ray, "'ray'"))
         return;
     want_keys(reader, ray, KEYS("address", "reserve"), "roost.ray");
     const struct node *node = read_key(reader, ray, "address");
-    if (node)
-        read_word(reader, node, "'address'", &address);
+    if (node && read_word(reader, node, "'address'", &address))
+        config->ray_address = read_copy(reader, address.text);
     node = read_key(reader, ray, "reserve");
-    if (node)
-        read_bool(reader, node, "'reserve'", &reserve);
+    if (node && read_bool(reader, node, "'reserve'", &reserve))
+        config->is_unreserved = !reserve;
 }
 
 void section_roost(struct reader *reader, const struct node *roost)
@@ -54,9 +55,11 @@ void section_roost(struct reader *reader, const struct node *roost)
         reader->config->cluster_at = cluster.at;
     }
     node = read_key(reader, roost, "engine");
-    if (node)
+    if (node) {
         reader->config->engine =
             (enum engine)read_choice(reader, node, "'engine'", KEYS("local", "ray"));
+        reader->config->has_engine = true;
+    }
     node = read_key(reader, roost, "launch");
     if (node)
         section_launch(reader, node);

@@ -139,6 +139,7 @@ bool command_maker_make(struct command_maker *maker, int32_t rank, struct proces
     *out = (struct process_command){.cwd = maker->cwd};
     if (!environment_make(&maker->environment, rank, out) || !make_argv(maker, out))
         return false;
+    out->interpreter = maker->environment.interpreter;
     if (!launch || (launch->ready != READY_FILE && launch->ready != READY_LINE))
         return true;
     maker->ready_what = expand(maker, launch->ready_what.text, maker->ready_what);

@@ -49,6 +49,7 @@ struct process_command {
     int32_t own_count;      /* env[0 .. own_count - 1], sorted by name, is what the config and roost
                                  set; what is behind is inherited, for some of the processes only */
     const char *cwd; /* absolute if config_dir is or the user wrote it so; NULL = the caller's */
+    const char *interpreter; /* the Python of its node group's env_config, or NULL */
     const char *ready_what; /* the file (relative to cwd) or line that `ready` waits for; NULL = it
                                  waits for none */
 };

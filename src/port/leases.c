@@ -5,11 +5,13 @@
  * object owns its sockets and its file in the lease directory and gives both back at the end. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <roost/port.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/private_dir.h"
 #include "port/lease_search.h"
 #include "port/port_socket.h"
 
@@ -158,6 +160,25 @@ static enum roost_code take_blocks(struct roost_leases *leases, struct lease_sea
     return code;
 }
 
+/* In the directory of the options, else in that of all runs of this user on this machine. */
+static enum roost_code lock_books(struct roost_leases *leases,
+                                  const struct roost_port_options *options, struct diag *diag)
+{
+    static const char *const no_env[] = {NULL};
+    char shared[PATH_MAX];
+    const char *dir = options->dir;
+    if (!dir) {
+        if (!private_dir_runtime(shared, sizeof shared, options->env ? options->env : no_env)) {
+            diag_error(diag, ROOST_ERR_IO, NOWHERE, "the path of the runtime directory is too long");
+            diag_hint(diag, "set XDG_RUNTIME_DIR to a shorter path");
+            return ROOST_ERR_IO;
+        }
+        dir = shared;
+    }
+    return lease_dir_lock(&leases->dir, dir, options->owner,
+                          options->wait_ms > 0 ? options->wait_ms : WAIT_MS, diag);
+}
+
 static enum roost_code allocate(struct roost_leases *leases,
                                 const struct roost_port_options *options, struct diag *diag)
 {
@@ -171,8 +192,7 @@ static enum roost_code allocate(struct roost_leases *leases,
         search->books = books;
         search->base = options->base ? options->base : PORT_BASE;
         search->wanted_total = leases->port_count;
-        code = lease_dir_lock(&leases->dir, options->dir, options->owner,
-                              options->wait_ms > 0 ? options->wait_ms : WAIT_MS, diag);
+        code = lock_books(leases, options, diag);
     }
     if (code == ROOST_OK)
         code = lease_dir_read(&leases->dir, books, diag);

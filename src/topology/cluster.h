@@ -32,6 +32,7 @@ struct cluster_node {
     enum roost_accelerator accelerator;
     struct accelerator *accelerators; /* NULL = only their number is known */
     struct unit *units, *last_unit;
+    bool is_head; /* of a Ray cluster */
 };
 
 /* The nodes of a group and what its ranks count. */
@@ -76,6 +77,9 @@ bool topology_from_spec(struct roost_cluster *cluster, struct strview text, stru
                         struct diag *diag);
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
                             struct diag *diag);
+/* The same for a snapshot in memory; `name` is what it is called in errors. */
+bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
+                                 struct diag *diag);
 bool topology_from_local(struct roost_cluster *cluster, struct diag *diag);
 
 bool topology_from_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
@@ -83,7 +87,7 @@ bool topology_from_parts(struct roost_cluster *cluster, const struct roost_clust
 
 /* --- the steps of roost_cluster_new --- */
 
-/* Puts nodes in node order: by explicit rank, else by address. */
+/* Puts nodes in node order: by explicit rank, else a head first and then by address. */
 bool topology_order_nodes(struct roost_cluster *cluster, const char *name, struct diag *diag);
 
 /* Adds the robots of the config to their nodes. */

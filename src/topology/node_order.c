@@ -8,6 +8,7 @@ struct sort_key {
     struct address address;
     struct strview id;
     int32_t explicit_rank;
+    bool is_head;
     int32_t index; /* where the source listed it: the last resort for nodes without any identity */
 };
 
@@ -21,7 +22,9 @@ static int by_rank(const void *a, const void *b)
 static int by_address(const void *a, const void *b)
 {
     const struct sort_key *left = a, *right = b;
-    int order = address_compare(&left->address, &right->address);
+    int order = (int)right->is_head - (int)left->is_head;
+    if (!order)
+        order = address_compare(&left->address, &right->address);
     if (!order)
         order = natural_compare(left->id, right->id);
     return order ? order : (left->index > right->index) - (left->index < right->index);
@@ -96,7 +99,11 @@ bool topology_order_nodes(struct roost_cluster *cluster, const char *name, struc
     for (size_t n = 0; n < count; n++) {
         const struct cluster_node *node = &cluster->nodes[n];
         keys[n] = (struct sort_key){
-            .id = sv_from(node->id), .explicit_rank = node->explicit_rank, .index = (int32_t)n};
+            .id = sv_from(node->id),
+            .explicit_rank = node->explicit_rank,
+            .is_head = node->is_head,
+            .index = (int32_t)n,
+        };
         if (!has_ranks)
             keys[n].address = address_read(sv_from(node->address));
     }

@@ -245,6 +245,32 @@ static bool keep_nodes(struct snapshot *snapshot)
     return true;
 }
 
+/* Reads the document of `json`, which it takes; NULL = there was no memory for it. */
+static bool read_snapshot(struct roost_cluster *cluster, struct json_reader *json, const char *name,
+                          struct diag *diag)
+{
+    struct snapshot snapshot = {.cluster = cluster, .diag = diag, .json = json};
+    size_t errors = diag->errors;
+    bool is_whole = json && read_document(&snapshot);
+    if (!json)
+        diag_nomem(diag);
+    json_reader_free(json);
+    bool is_good = is_whole && keep_nodes(&snapshot);
+    free(snapshot.nodes);
+    if (is_good && diag->errors == errors)
+        return true;
+    /* The order of nodes can be wrong beside all that; the caller looks at good ones only. */
+    if (is_good && !snapshot.has_bad_rank)
+        topology_order_nodes(cluster, name, diag);
+    return false;
+}
+
+bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
+                                 struct diag *diag)
+{
+    return read_snapshot(cluster, json_reader_from_text(name, sv_from(text), NULL), name, diag);
+}
+
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
                             struct diag *diag)
 {
@@ -256,22 +282,9 @@ bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, str
         diag_hint(diag, "a cluster is a spec such as 2x8, a snapshot file, or local");
         return false;
     }
-    struct snapshot snapshot = {.cluster = cluster, .diag = diag};
-    size_t errors = diag->errors;
     struct input input = {.fd = fd};
-    snapshot.json = open_reader(path, &input);
-    bool is_whole = snapshot.json && read_document(&snapshot);
-    if (!snapshot.json)
-        diag_nomem(diag);
-    json_reader_free(snapshot.json);
+    bool is_good = read_snapshot(cluster, open_reader(path, &input), path, diag);
     free(input.ahead);
     close(fd);
-    bool is_good = is_whole && keep_nodes(&snapshot);
-    free(snapshot.nodes);
-    if (is_good && diag->errors == errors)
-        return true;
-    /* The order of nodes can be wrong beside all that; the caller looks at good ones only. */
-    if (is_good && !snapshot.has_bad_rank)
-        topology_order_nodes(cluster, path, diag);
-    return false;
+    return is_good;
 }

@@ -58,6 +58,7 @@ enum node_key {
     NODE_COUNT,
     NODE_LIST,
     NODE_HARDWARE,
+    NODE_HEAD,
     NODE_KEYS
 };
 
@@ -65,7 +66,7 @@ static const char *const node_keys[NODE_KEYS] = {"node_rank",        "id",
                                                  "address",          "num_cpus",
                                                  "accelerator_type", "accelerator_model",
                                                  "num_accelerators", "accelerators",
-                                                 "hardware"};
+                                                 "hardware",         "head"};
 
 /* What a node has that is not known: left alone, unless it is a slip for a key that is missing. */
 struct slips {
@@ -125,6 +126,16 @@ static bool read_rank(struct snapshot *snapshot, struct cluster_node *node)
     return is_good;
 }
 
+static bool read_head(struct snapshot *snapshot, struct cluster_node *node)
+{
+    struct json_token token = snapshot_next(snapshot);
+    if (token.kind != JSON_TRUE && token.kind != JSON_FALSE)
+        return snapshot_refuse(snapshot, token, "head", "true or false",
+                               "true for the head node of a Ray cluster, or leave the key out");
+    node->is_head = token.kind == JSON_TRUE;
+    return true;
+}
+
 /* The value of one key of a node; that of NODE_KEYS, a key that is not known, is skipped. */
 static bool read_field(struct snapshot *snapshot, int key, struct cluster_node *node,
                        int32_t *out_listed)
@@ -141,6 +152,7 @@ static bool read_field(struct snapshot *snapshot, int key, struct cluster_node *
                               &node->accelerator_count);
     case NODE_LIST: return snapshot_accelerators(snapshot, node, out_listed);
     case NODE_HARDWARE: return snapshot_hardware(snapshot, node);
+    case NODE_HEAD: return read_head(snapshot, node);
     case NODE_KEYS: break;
     }
     return snapshot_skip(snapshot);

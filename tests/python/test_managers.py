@@ -394,7 +394,7 @@ def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre)
     driver.do("d = roost.Cluster(cluster='1x5')")
     assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 3  # of the one that has managers
     assert driver.do("d.namespace") == "roost" and theatre.path().exists()
-    driver.do("c = d = None")
+    driver.do("import gc; c = d = None; gc.collect()")
     assert not theatre.path().exists() and not theatre.path("mine").exists()
 
 

@@ -174,7 +174,7 @@ def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(workers: Wor
     refused(TypeError, "name must be a str", name=1)
     refused(TypeError, "cluster must be a roost.Cluster, not dict", Helper, {})
     refused(TypeError, "placement_strategy must be a PlacementStrategy, not list", placement_strategy=[0])
-    refused(roost.RankError, "", placement_strategy=roost.PackedPlacementStrategy(0, 2))
+    refused(roost.RankError, "2", placement_strategy=roost.PackedPlacementStrategy(0, 2))
     refused(TypeError, "isolate_gpu is the older name", isolate_gpu=False, isolate_accelerator=True)
     refused(ValueError, "max_concurrency must be at least 1", max_concurrency=0)
     refused(ValueError, "timeout must be a number of seconds", timeout=-1)

@@ -1,0 +1,448 @@
+"""The Ray engine: a cluster of Ray as the place of a run, with the same plan, environment and calls as on
+this machine. What is decided is decided by the C library; here Ray is asked and told."""
+
+import atexit
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from roost import _roost
+from roost._arguments import fault
+from roost._config import read_written
+from roost._engine import LaunchRequest, Outcome
+from roost._errors import EngineError, Timeout
+from roost._handle import failure_of
+from roost._host import Answer
+from roost._nodes import NodeInfo
+from roost._ray_cluster import alive_nodes, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
+from roost._ray_managers import NAMES, Manager, PortKeeper
+from roost._ray_nodes import build_cluster, environ_texts, probe_nodes, snapshot
+from roost._ray_reserve import Devices, Reservation, devices_of
+
+log = logging.getLogger("roost")
+
+LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
+ID_LENGTH = 8
+PROBE_SECONDS = 120.0
+MANAGER_SECONDS = 120.0
+NAME_SECONDS = 30.0
+
+
+def new_run_id() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
+
+
+def who_am_i(run_id: str) -> str:
+    return f"{run_id} of {socket.gethostname()}, process {os.getpid()}"
+
+
+class RayEngine:
+    """A run on a Ray cluster."""
+
+    def __init__(self, ray: Any, namespace: str, run_id: str, value: _roost.Cluster, config: _roost.Config | None, is_owner: bool) -> None:
+        self._ray, self.namespace, self.run_id = ray, namespace, run_id
+        self.value, self.config = value, config
+        self._is_owner = is_owner
+        self._nodes = [value.node(rank) for rank in range(value.num_nodes)]
+        self.ids = [node["id"] for node in self._nodes]
+        self._managers: dict[str, Any] = {}
+        self._keepers: dict[int, Any] = {}
+        self._groups: list[RayGroup] = []
+        self._allocated: list[Any] = []
+        self._facts: dict[int, dict[str, Any]] = {}
+        self._reservation: Reservation | None = None
+        self.interpreters: dict[str, str] = {}  # by Ray's id of the node
+        self.master_address = self._nodes[0]["address"]
+        self.master_port = 0
+        self._is_closed = False
+
+    # --- birth
+
+    def start_managers(self, view: dict[str, Any]) -> None:
+        """Raises ActorAlreadyExistsError when somebody else has the namespace. NodeManager comes last: it
+        tells others of the run, and what it tells is complete from its first moment."""
+        made = self._managers
+        try:
+            first = [self._start_manager(name, {}) for name in NAMES if name != "NodeManager"]
+            for manager in first:
+                self._ray.get(manager.epoch.remote(), timeout=MANAGER_SECONDS)
+            (self.master_port,) = self.lease(0, (1,))
+            nodes = self._start_manager("NodeManager", view | {"master_ip": self.master_address, "master_port": self.master_port})
+            self._ray.get(nodes.epoch.remote(), timeout=MANAGER_SECONDS)
+        except BaseException:
+            kill_actors(self._ray, list(made.values()))
+            made.clear()
+            raise
+
+    def _start_manager(self, name: str, view: dict[str, Any]) -> Any:
+        # Ray makes a manager again that was killed, one at a time, and never one of a driver that is gone.
+        options = {
+            "name": name, "namespace": self.namespace, "num_cpus": 0, "max_restarts": -1, "max_task_retries": 0,
+            "scheduling_strategy": self._affinity(0), "max_concurrency": 1000,
+        }  # fmt: skip
+        self._managers[name] = self._ray.remote(Manager).options(**options).remote(view, self.run_id, who_am_i(self.run_id))
+        return self._managers[name]
+
+    def find_managers(self) -> None:
+        for name in NAMES:
+            self._managers[name] = self._ray.get_actor(name, namespace=self.namespace)
+
+    def manager(self, name: str) -> Any:
+        return self._managers.get(name) or self._managers["WorkerManager"]
+
+    # --- nodes
+
+    def _affinity(self, node_rank: int) -> Any:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return NodeAffinitySchedulingStrategy(self.ids[node_rank], soft=False)
+
+    def node_words(self, node_rank: int) -> str:
+        return f"node {node_rank} ({self._nodes[node_rank]['address']})"
+
+    def keep_facts(self, facts: Mapping[str, dict[str, Any]]) -> None:
+        self._facts = {rank: facts[node] for rank, node in enumerate(self.ids) if node in facts}
+
+    def facts(self, node_rank: int) -> dict[str, Any]:
+        """What the probe told of a node; an attached process asks when it needs to know."""
+        if node_rank not in self._facts:
+            nodes = [node for node in alive_nodes(self._ray) if node["NodeID"] in self.ids]
+            answers = probe_nodes(self._ray, nodes, PROBE_SECONDS)
+            self.keep_facts({node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)})
+        return self._facts[node_rank]
+
+    def complete(self, node: NodeInfo) -> None:
+        """What only the node itself knows; its environment only where it was probed, in the driver."""
+        facts = self._facts.get(node.node_rank)
+        node.python_interpreter_path = self.interpreters.get(node.ray_id, "")
+        node.default_env_vars = dict(facts["env"]) if facts else {}
+
+    def _reserved(self) -> Reservation:
+        if self._reservation is None:
+            resources = {node["NodeID"]: node["Resources"] for node in alive_nodes(self._ray)}
+            nodes = [node | {"resources": resources.get(node["id"], {})} for node in self._nodes]
+            self._reservation = Reservation(self._ray, self.namespace, nodes, self._managers["NodeManager"], self.config is None or self.config.ray_reserves)
+        return self._reservation
+
+    def _planned_devices(self) -> Devices:
+        """All that the config places: reserved together, by one placement group."""
+        planned: Devices = {}
+        if self.config is None or not self.config.components:
+            return planned
+        try:
+            plan = _roost.Plan(self.config, self.value)
+        except _roost.Error:  # a config for another mode of placement: each group brings its own
+            return planned
+        for component in self.config.components:
+            for node, numbers in devices_of(plan.placements(component), self.value, self.ids).items():
+                planned.setdefault(node, set()).update(numbers)
+        return planned
+
+    def reserve(self, wanted: Devices, timeout: float) -> None:
+        reservation = self._reserved()
+        if wanted and not reservation.held:
+            planned = self._planned_devices()
+            wanted = {node: wanted.get(node, set()) | planned.get(node, set()) for node in {*wanted, *planned}}
+        reservation.add(wanted, timeout)
+
+    # --- ports
+
+    def lease(self, node_rank: int, counts: tuple[int, ...]) -> list[int]:
+        """Ports of a node, leased there until the run ends."""
+        ray = self._ray
+        if node_rank == 0:
+            keeper = self._managers["WorkerManager"]
+        else:
+            if node_rank not in self._keepers:
+                self._keepers[node_rank] = ray.remote(PortKeeper).options(num_cpus=0, max_restarts=0, scheduling_strategy=self._affinity(node_rank)).remote(self.run_id)
+            keeper = self._keepers[node_rank]
+        return ray.get(keeper.lease.remote(counts), timeout=MANAGER_SECONDS)  # type: ignore[no-any-return]
+
+    def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]]) -> tuple[int, ...]:
+        """The first port of each want, leased on the node of its rank."""
+        by_node: dict[int, list[int]] = {}
+        for index, (_, node_rank, *_) in enumerate(wants):
+            by_node.setdefault(node_rank, []).append(index)
+        ports = [0] * len(wants)
+        for node_rank, indices in by_node.items():
+            for index, port in zip(indices, self.lease(node_rank, tuple(wants[index][3] for index in indices)), strict=True):
+                ports[index] = port
+        return tuple(ports)
+
+    # --- what every process is given
+
+    def environments(self, request: LaunchRequest) -> list[tuple[dict[str, str], str | None]]:
+        """Variables and interpreter of each rank. What lists of folders are joined with is its own node's."""
+        placements = request.placements
+        node_of_rank = list(placements.column("cluster_node_rank"))
+        first = self._processes(request, node_of_rank[0])
+        ports = self._lease_wants(first.wants)
+        facts = (self.run_id, self.namespace, self._nodes[node_of_rank[0]]["address"], ports)
+        made = {node_of_rank[0]: first.fill(*facts)}
+        for node_rank in node_of_rank:
+            if node_rank not in made:
+                made[node_rank] = self._processes(request, node_rank).fill(*facts)
+        return [(made[node_rank][rank][0], made[node_rank][rank][3]) for rank, node_rank in enumerate(node_of_rank)]
+
+    def _processes(self, request: LaunchRequest, node_rank: int) -> _roost.Processes:
+        extra = request.env | ({"CATCH_SYSTEM_FAILURE": "1"} if request.catch_system_failure else {})
+        return _roost.Processes(
+            self.value, request.placements, request.name, self.config, environ_texts(self._inherited(node_rank)), extra=environ_texts(extra),
+        )  # fmt: skip
+
+    def _inherited(self, node_rank: int) -> dict[str, str]:
+        driver = {name: value for name, value in os.environ.items() if name.startswith("RLINF_")}
+        return dict(self.facts(node_rank)["env"]) | driver
+
+    # --- groups
+
+    def launch(self, request: LaunchRequest) -> RayGroup:
+        deadline = time.monotonic() + request.timeout
+        names = rank_names(request.name, len(request.placements))
+        self._check_names(set(names))
+        self.reserve(devices_of(request.placements, self.value, self.ids), request.timeout)
+        environments = self.environments(request)
+        ranks = self._create(request, names, environments)
+        group = RayGroup(self._ray, request.name, ranks, True)
+        try:
+            self._await_ready(request, group, ranks, environments, deadline)
+        except BaseException:
+            group.close()
+            wait_names_free(self._ray, set(names), self.namespace, NAME_SECONDS)
+            raise
+        self._groups.append(group)
+        return group
+
+    def _check_names(self, names: set[str]) -> None:
+        taken = names & named_actors(self._ray, self.namespace)
+        closed = {f"{group.name}:{rank}" for group in self._groups if group._is_closed for rank in range(group.world_size)}
+        if taken and taken <= closed:
+            taken = wait_names_free(self._ray, taken, self.namespace, NAME_SECONDS)
+        if taken:
+            raise self._taken(sorted(taken)[0])
+
+    def _taken(self, name: str) -> EngineError:
+        return fault(
+            EngineError, f"a worker named '{name}' is in namespace '{self.namespace}' already",
+            hint="launch it under another name, or close the group that has it", code="name",
+        )  # fmt: skip
+
+    def _create(self, request: LaunchRequest, names: list[str], environments: list[tuple[dict[str, str], str | None]]) -> list[Rank]:
+        from roost._host import has_async_methods
+
+        ray = self._ray
+        is_async = has_async_methods(request.cls)
+        actor = ray.remote(AsyncHosted if is_async else Hosted)
+        payload = ray.put(payload_of(ray, request))
+        ranks: list[Rank] = []
+        try:
+            for rank, (name, (variables, interpreter)) in enumerate(zip(names, environments, strict=True)):
+                node_rank = request.placements[rank].cluster_node_rank
+                made = actor.options(
+                    **self._options(name, node_rank, variables, request.interpreters.get(rank) or interpreter, request.max_concurrency)
+                ).remote(payload, sorted(variables), request.surroundings, request.catch_system_failure)
+                ranks.append(Rank(rank, made, self.node_words(node_rank)))
+        except BaseException as error:
+            kill_actors(ray, [rank.actor for rank in ranks])
+            if isinstance(error, ray.exceptions.ActorAlreadyExistsError):
+                raise self._taken(names[len(ranks)]) from error
+            raise
+        return ranks
+
+    def _options(self, name: str, node_rank: int, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None) -> dict[str, Any]:
+        runtime_env: dict[str, Any] = {"env_vars": dict(variables)}
+        if interpreter:
+            runtime_env["py_executable"] = interpreter
+        options: dict[str, Any] = {
+            "name": name,
+            "namespace": self.namespace,
+            "num_cpus": 0,
+            "num_gpus": 0,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+            "runtime_env": runtime_env,
+            "scheduling_strategy": self._affinity(node_rank),
+        }
+        if max_concurrency is not None:
+            options["max_concurrency"] = max_concurrency
+        return options
+
+    def _await_ready(self, request: LaunchRequest, group: RayGroup, ranks: list[Rank], environments: list[tuple[dict[str, str], str | None]], deadline: float) -> None:
+        """Every rank is there, made its worker, and is where and what the plan says."""
+        ray = self._ray
+        waiting = {rank.actor.report.remote(): rank for rank in ranks}
+        while waiting:
+            left = deadline - time.monotonic()
+            ready, _ = ray.wait(list(waiting), num_returns=1, timeout=max(0.0, left))
+            if not ready:
+                late = ", ".join(f"{rank.rank} on {rank.node}" for rank in waiting.values())
+                raise fault(Timeout, f"{len(waiting)} of {len(ranks)} ranks of '{request.name}' were not ready after {request.timeout:g} seconds: {late}", hint="look at the nodes' logs, or pass a larger timeout")
+            for ref in ready:
+                rank = waiting.pop(ref)
+                self._check_ready(request, rank, ref, environments[rank.rank][0])
+
+    def _check_ready(self, request: LaunchRequest, rank: Rank, ref: Any, planned: dict[str, str]) -> None:
+        placement = request.placements[rank.rank]
+        try:
+            report = self._ray.get(ref)
+        except Exception as error:
+            outcome = Outcome(rank.rank, "unknown", error=death_words(error, rank.node))
+            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from error
+        if report.failure is not None:
+            outcome = Answer(failure=report.failure).outcome(rank.rank)
+            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
+        wrong = differences(planned, report, self.ids[placement.cluster_node_rank])
+        if wrong:
+            raise fault(EngineError, f"rank {rank.rank} of '{request.name}' is not as planned: {'; '.join(wrong[:5])}", hint="something between Ray and the worker changes its environment: sitecustomize, a plugin of Ray, py_executable")
+
+    def find_group(self, name: str) -> RayGroup:
+        taken = named_actors(self._ray, self.namespace)
+        count = 0
+        while f"{name}:{count}" in taken:
+            count += 1
+        if not count:
+            known = sorted({other.rpartition(":")[0] for other in taken if ":" in other})
+            raise fault(EngineError, f"there is no group '{name}' in namespace '{self.namespace}'", hint=f"running are: {', '.join(known) or 'none'}", code="name")
+        ranks = [Rank(rank, self._ray.get_actor(f"{name}:{rank}", namespace=self.namespace), "its node") for rank in range(count)]
+        return RayGroup(self._ray, name, ranks, False)
+
+    # --- one actor by hand
+
+    def allocate(
+        self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
+        args: Sequence[Any], kwargs: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """A named actor of the class itself on that node; returns without waiting for it."""
+        if not 0 <= node_rank < len(self.ids):
+            raise _roost.RankError(f"node_id {node_rank} is out of range: there are {len(self.ids)} nodes")
+        count = self._nodes[node_rank]["num_accelerators"]
+        if gpu_id is not None and not 0 <= gpu_id < count:
+            raise _roost.RankError(f"gpu_id {gpu_id} is out of range: {self.node_words(node_rank)} has {count} accelerators")
+        self._check_names({name})
+        if gpu_id is not None:
+            self.reserve({self.ids[node_rank]: {gpu_id}}, PROBE_SECONDS)
+        options = self._options(name, node_rank, variables, interpreter, max_concurrency)
+        try:
+            actor = self._ray.remote(cls).options(**options).remote(*args, **kwargs)
+        except self._ray.exceptions.ActorAlreadyExistsError as error:
+            raise self._taken(name) from error
+        self._allocated.append(actor)
+        return actor
+
+    # --- end
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        ray = self._ray
+        if not ray.is_initialized():
+            return
+        for group in self._groups:
+            group.close()
+        kill_actors(ray, self._allocated)
+        if self._reservation:
+            self._reservation.close()
+        if self._is_owner:
+            kill_actors(ray, [*self._keepers.values(), *self._managers.values()])
+            ray.shutdown()
+
+
+# --- opening
+
+current: RayEngine | None = None
+
+
+def forget(engine: RayEngine) -> None:
+    global current
+    if current is engine:
+        current = None
+
+
+def keep(engine: RayEngine) -> RayEngine:
+    global current
+    current = engine
+    atexit.register(engine.close)
+    return engine
+
+
+def open_cluster(config: _roost.Config | None, config_source: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+    """Joins or starts Ray, waits for the nodes, and starts the managers of a new run."""
+    ray = load_ray()
+    refuse_initialised(ray)
+    address = find_address(config.ray_address if config else None)
+    connect(ray, address, namespace or next_namespace(set()))
+    try:
+        return keep(begin(ray, address, config, config_source, num_nodes, namespace, timeout, warn))
+    except BaseException:
+        ray.shutdown()
+        raise
+
+
+def begin(ray: Any, address: str | None, config: _roost.Config | None, config_source: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+    warn_open(ray)
+    gcs = ray.get_runtime_context().gcs_address
+    wanted = (num_nodes or 0) if config is None else config.num_nodes
+    nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
+    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS))
+    text = snapshot(nodes, answers)
+    value = build_cluster(text, config, num_nodes or 0)
+    warn(value.warnings)
+    facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
+    interpreters = {node: answer["python"] for node, answer in facts.items()}
+    run_id = new_run_id()
+    view = {"run_id": run_id, "snapshot": text, "num_nodes": num_nodes, "config": config_source, "interpreters": interpreters}
+    while True:
+        chosen = namespace or choose_namespace(ray)
+        if chosen != ray.get_runtime_context().namespace:
+            ray.shutdown()
+            connect(ray, gcs, chosen)
+        engine = RayEngine(ray, chosen, run_id, value, config, True)
+        try:
+            engine.interpreters = interpreters
+            engine.start_managers(view | {"namespace": chosen})
+            break
+        except ray.exceptions.ActorAlreadyExistsError as error:
+            if namespace:
+                raise fault(EngineError, f"namespace '{namespace}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
+    engine.keep_facts(facts)
+    return engine
+
+
+def choose_namespace(ray: Any) -> str:
+    return next_namespace(namespaces_with(ray, NAMES))
+
+
+def attach(namespace: str | None) -> RayEngine:
+    """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
+    if current is not None and not current._is_closed:
+        return current
+    ray = inside_ray()
+    wanted = namespace or os.environ.get("ROOST_NAMESPACE")
+    if ray is None:
+        ray = load_ray()
+        address = find_address(None)
+        if address is None:
+            raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
+        connect(ray, address, wanted or "roost")
+    found = sorted(running_namespaces(ray))
+    if wanted is None and len(found) != 1:
+        raise fault(EngineError, f"{len(found)} runs are on this Ray cluster: {', '.join(found) or 'none'}", hint="name one by ROOST_NAMESPACE or namespace=" if found else "begin one with Cluster(num_nodes=...) first")
+    chosen = wanted or found[0]
+    with plain_errors("of this run"):
+        try:
+            manager = ray.get_actor("NodeManager", namespace=chosen)
+        except ValueError as error:
+            raise fault(EngineError, f"there is no run in namespace '{chosen}' on this Ray cluster", hint=f"runs are in: {', '.join(found) or 'none'}", code="name") from error
+        view = ray.get(manager.describe.remote(), timeout=MANAGER_SECONDS)
+    config = None if view["config"] is None else read_written(view["config"])
+    value = build_cluster(view["snapshot"], config, view["num_nodes"] or 0)
+    engine = RayEngine(ray, chosen, view["run_id"], value, config, False)
+    engine.master_port, engine.interpreters = view["master_port"], view["interpreters"]
+    engine.find_managers()
+    return keep(engine)

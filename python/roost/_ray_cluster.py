@@ -1,0 +1,221 @@
+"""Joining a Ray cluster, or starting one: version, address, token, namespace, waiting for nodes."""
+
+import contextlib
+import importlib
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from roost import _roost
+from roost._arguments import fault
+from roost._errors import EngineError, Timeout
+
+log = logging.getLogger("roost")
+
+OLDEST = (2, 47)
+SAFE = (2, 54)  # below it are faults that let others run code in a cluster
+SAY_EVERY = 5.0
+POLL_EVERY = 0.2
+CONNECT_SECONDS = 10.0
+NAMESPACE = "roost"
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """The leading numbers of a version: (2, 60, 0) of "2.60.0rc1"."""
+    found: list[int] = []
+    for word in text.split("."):
+        digits = word[: len(word) - len(word.lstrip("0123456789"))]
+        if not digits:
+            break
+        found.append(int(digits))
+    return tuple(found)
+
+
+def load_ray() -> Any:
+    """The module, checked."""
+    # Ray reads these when it is imported: every line of every rank is shown, and no GPU asked for hides none.
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        ray = importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise fault(EngineError, "the engine 'ray' needs Ray, which is not installed", hint="pip install 'roost[ray]'") from error
+    version = version_numbers(ray.__version__)
+    if version < OLDEST:
+        raise fault(
+            EngineError, f"Ray {ray.__version__} is too old: the engine 'ray' needs {'.'.join(map(str, OLDEST))} or newer",
+            hint="pip install -U 'ray[default]' on every node",
+        )  # fmt: skip
+    if version < SAFE:
+        log.warning("Ray %s has known security faults: update it to %s or newer on every node", ray.__version__, ".".join(map(str, SAFE)))
+    return ray
+
+
+# --- which cluster
+
+
+def is_answering(address: str) -> bool:
+    """Whether somebody listens there."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def own_cluster() -> str | None:
+    """The address of a living cluster that this user started on this machine, as Ray notes it down."""
+    folder = os.environ.get("RAY_TMPDIR") or "/tmp"
+    note = Path(folder) / "ray" / "ray_current_cluster"
+    try:
+        if note.stat().st_uid != os.getuid():
+            return None
+        address = note.read_text().strip()
+    except OSError:
+        return None
+    return address if address and is_answering(address) else None
+
+
+def find_address(configured: str | None) -> str | None:
+    """Where to join; None = nowhere, start one."""
+    for source, address in (("roost.ray.address", configured), ("RAY_ADDRESS", os.environ.get("RAY_ADDRESS"))):
+        if not address:
+            continue
+        if address == "local":
+            return None
+        if address == "auto":
+            found = own_cluster()
+            if found:
+                return found
+            raise fault(EngineError, f"{source} is 'auto', but no Ray cluster of this user runs on this machine", hint="start one with `ray start --head`, or name its address")
+        if "://" not in address and not is_answering(address):
+            raise fault(EngineError, f"nobody answers at {address}, which {source} names as the Ray cluster", hint="is it running, and is this the address that `ray start --head` printed?")
+        return address
+    return own_cluster()
+
+
+@contextlib.contextmanager
+def plain_errors(where: str) -> Iterator[None]:
+    """What Ray says about a cluster that cannot be joined, in one line, without the token."""
+    try:
+        yield
+    except _roost.Error:
+        raise
+    except Exception as error:
+        words = str(error).strip()
+        kind = type(error).__name__
+        if "uthentication" in kind + words or "token" in words.lower() or "UNAUTHENTICATED" in words:
+            raise fault(
+                EngineError, f"the Ray cluster {where} does not accept this process: its token is missing or wrong",
+                hint="set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the cluster's token file, or RAY_AUTH_MODE=disabled where it has none",
+            ) from error  # fmt: skip
+        line = words.splitlines()[0] if words else kind
+        raise fault(EngineError, f"cannot join the Ray cluster {where}: {line}", hint="`ray status` there tells how it is") from error
+
+
+def connect(ray: Any, address: str | None, namespace: str) -> None:
+    """Joins, or starts a cluster of this machine alone."""
+    settings: dict[str, Any] = {"namespace": namespace, "logging_level": logging.WARNING}
+    if address is None:
+        with plain_errors("of this machine"):
+            ray.init(address="local", include_dashboard=False, **settings)
+    else:
+        with plain_errors(f"at {address}"):
+            ray.init(address=address, **settings)
+
+
+def refuse_initialised(ray: Any) -> None:
+    if ray.is_initialized():
+        raise fault(
+            EngineError, "Ray was initialised before the Cluster, with a namespace and settings that are not roost's",
+            hint="do not call ray.init(): the Cluster does it",
+        )  # fmt: skip
+
+
+def warn_open(ray: Any) -> None:
+    """Ray's own ports listen on every interface: without a token whoever reaches them can run code."""
+    try:
+        from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+        has_token = bool(is_token_auth_enabled())
+    except ImportError:
+        has_token = False
+    if not has_token and has_other_hosts():
+        log.warning(
+            "this Ray cluster has no token: any host that reaches it can run programs as you "
+            "(start its nodes with RAY_AUTH_MODE=token, or keep its ports closed to others)"
+        )
+
+
+def has_other_hosts() -> bool:
+    """Whether this machine has an address that other hosts could reach."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: asks for the way there
+            return not str(probe.getsockname()[0]).startswith("127.")
+    except OSError:
+        return False
+
+
+# --- its nodes
+
+
+def alive_nodes(ray: Any) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def node_words(node: dict[str, Any]) -> str:
+    resources = node["Resources"]
+    return f"{node['NodeManagerAddress']} ({resources.get('GPU', 0):g} GPU, {resources.get('CPU', 0):g} CPU)"
+
+
+def wait_for_nodes(ray: Any, count: int, timeout: float, address: str, say: Callable[[str], None] = log.warning) -> list[dict[str, Any]]:
+    """The nodes that are alive, once they are `count`; says every five seconds what is missing."""
+    start = time.monotonic()
+    said = start
+    while True:
+        nodes = alive_nodes(ray)
+        if len(nodes) >= count:
+            return nodes
+        now = time.monotonic()
+        there = ", ".join(sorted(map(node_words, nodes))) or "none"
+        missing = f"{count - len(nodes)} of {count} nodes are missing; there: {there}"
+        cure = f"on each missing node: ray start --address={address}"
+        if now - start >= timeout:
+            raise fault(Timeout, f"{missing}, after {timeout:g} seconds", hint=cure)
+        if now - said >= SAY_EVERY:
+            said = now
+            say(f"waiting for nodes: {missing} ({cure})")
+        time.sleep(min(POLL_EVERY, max(0.0, start + timeout - now)))
+
+
+def namespaces_with(ray: Any, names: Collection[str]) -> set[str]:
+    """Namespaces where an actor has one of these names."""
+    return {entry["namespace"] for entry in ray.util.list_named_actors(all_namespaces=True) if entry["name"] in names}
+
+
+def running_namespaces(ray: Any) -> set[str]:
+    """Where a run is: its NodeManager comes last."""
+    return namespaces_with(ray, {"NodeManager"})
+
+
+def next_namespace(taken: set[str]) -> str:
+    """roost, roost_1, ...: the first that no run has."""
+    number = 0
+    while (name := f"{NAMESPACE}_{number}" if number else NAMESPACE) in taken:
+        number += 1
+    return name
+
+
+def inside_ray() -> Any:
+    """Ray, when this process already belongs to a cluster; else None."""
+    ray = sys.modules.get("ray")
+    return ray if ray is not None and ray.is_initialized() else None

@@ -1,0 +1,248 @@
+"""A group of workers on Ray: one named actor a rank, and calls to them.
+
+An actor hosts its worker as a process of the local engine does (roost._host); a call is Ray's actor call,
+and ends in exactly one outcome a rank. Ray never makes an actor or a call again by itself."""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost._engine import LaunchRequest, Outcome, Surroundings
+from roost._host import Answer, Failure, Host
+
+INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
+
+
+class Report:
+    """What a rank says of itself when it is ready."""
+
+    def __init__(self, names: Sequence[str], failure: Failure | None) -> None:
+        import ray
+
+        self.failure = failure
+        self.node_id: str = ray.get_runtime_context().get_node_id()
+        self.pid = os.getpid()
+        self.variables = {name: os.environ.get(name) for name in names}
+
+
+class Hosted:
+    """The actor."""
+
+    def __init__(self, payload: bytes, names: Sequence[str], surroundings: Surroundings, catch_system_failure: bool) -> None:
+        from ray import cloudpickle
+
+        self._names = names
+        self._host: Host | None = None
+        self._failure: Failure | None = None
+        try:
+            cls, args, kwargs = cloudpickle.loads(payload)
+        except BaseException as raised:
+            self._failure = Failure.of(raised)
+            return
+        self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
+        self._failure = self._host.failure
+
+    def report(self) -> Report:
+        return Report(self._names, self._failure)
+
+    def call(self, method: str, payload: bytes) -> Answer:
+        assert self._host
+        read = read_arguments(payload)
+        return read if isinstance(read, Answer) else self._host.run(method, *read)
+
+
+class AsyncHosted(Hosted):
+    """The actor of a class with async methods: its calls share an event loop."""
+
+    async def report(self) -> Report:  # type: ignore[override]
+        return Hosted.report(self)
+
+    async def call(self, method: str, payload: bytes) -> Answer:  # type: ignore[override]
+        assert self._host
+        read = read_arguments(payload)
+        return read if isinstance(read, Answer) else await self._host.run_async(method, *read)
+
+
+def read_arguments(payload: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
+    """The arguments, or the answer that they cannot be read."""
+    from ray import cloudpickle
+
+    if isinstance(payload, tuple):
+        return payload  # type: ignore[return-value]
+    try:
+        return cloudpickle.loads(payload)  # type: ignore[no-any-return]
+    except BaseException as raised:
+        failure = Failure.of(raised)
+        return Answer(None, Failure(f"the arguments cannot be read there: {failure.error}", failure.traceback, failure.carried))
+
+
+def write_arguments(ray: Any, args: tuple[Any, ...], kwargs: dict[str, Any], count: int) -> Any:
+    """What is sent along with a call; large arguments are put into Ray's store once, for all ranks."""
+    payload = ray.cloudpickle.dumps((args, kwargs))
+    return payload if len(payload) <= INLINE_BYTES else ray.put((args, kwargs))
+
+
+def death_words(error: BaseException, node: str) -> str:
+    """Ray's cause of an actor's end, in a line, with the node's rank."""
+    words = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    for start in ("The actor is dead because ", "The actor died because "):
+        if start in words:
+            words = words.partition(start)[2]
+    words = words.partition(" Some common causes")[0]
+    return f"the worker on {node} has ended: {words[:400]}"
+
+
+class Rank:
+    """One actor, as the driver knows it."""
+
+    def __init__(self, rank: int, actor: Any, node: str) -> None:
+        self.rank, self.actor, self.node = rank, actor, node
+        self.end: str | None = None  # why it has ended, once that is known
+
+
+class RayCall:
+    """A call on its way."""
+
+    def __init__(self, ray: Any, method: str, ranks: Sequence[Rank], payload: Any) -> None:
+        self._ray, self._method, self._ranks = ray, method, ranks
+        self._refs: list[Any] = [None] * len(ranks)
+        self._outcomes: list[Outcome | None] = [None] * len(ranks)
+        self._lock = threading.Lock()
+        for index, rank in enumerate(ranks):
+            if rank.end is not None:
+                self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
+                continue
+            try:
+                self._refs[index] = rank.actor.call.remote(method, payload)
+            except Exception as error:  # Ray knows that it is gone: nothing was sent
+                rank.end = death_words(error, rank.node)
+                self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
+
+    def _waiting(self) -> list[Any]:
+        return [ref for ref, outcome in zip(self._refs, self._outcomes, strict=True) if outcome is None]
+
+    def wait(self, timeout: float | None) -> bool:
+        refs = self._waiting()
+        if refs:
+            _, left = self._ray.wait(refs, num_returns=len(refs), timeout=timeout, fetch_local=False)
+            return not left
+        return True
+
+    def done(self) -> bool:
+        return self.wait(0)
+
+    def has_failed(self) -> bool:
+        self._take()
+        return any(outcome is not None and outcome.kind != "value" for outcome in self._outcomes)
+
+    async def async_wait(self) -> None:
+        refs = self._waiting()
+        if refs:
+            # How each of them ended is told by outcomes().
+            await asyncio.gather(*(asyncio.wrap_future(ref.future()) for ref in refs), return_exceptions=True)
+
+    def outcomes(self) -> list[Outcome]:
+        self._take()
+        return [outcome or Outcome(rank.rank, "pending") for rank, outcome in zip(self._ranks, self._outcomes, strict=True)]
+
+    def _take(self) -> None:
+        """Takes what has come."""
+        with self._lock:
+            refs = self._waiting()
+            if not refs:
+                return
+            ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0, fetch_local=False)
+            come = set(ready)
+            for index, ref in enumerate(self._refs):
+                if self._outcomes[index] is None and ref in come:
+                    self._outcomes[index] = self._outcome(self._ranks[index], ref)
+                    self._refs[index] = None
+
+    def _outcome(self, rank: Rank, ref: Any) -> Outcome:
+        errors = self._ray.exceptions
+        try:
+            answer: Answer = self._ray.get(ref)
+            return answer.outcome(rank.rank)
+        except errors.ActorUnavailableError as error:  # it may be there again; whether this ran nobody knows
+            return Outcome(rank.rank, "unknown", error=f"the worker on {rank.node} does not answer: {str(error).splitlines()[0]}")
+        except (errors.RayActorError, errors.NodeDiedError, errors.OwnerDiedError, errors.ObjectLostError) as error:
+            rank.end = rank.end or death_words(error, rank.node)
+            return Outcome(rank.rank, "unknown", error=rank.end)
+        except errors.RayTaskError as error:  # the host raises nothing: Ray could not send what it answered
+            cause = error.cause if isinstance(getattr(error, "cause", None), BaseException) else error
+            return Answer().unsendable(self._method, cause).outcome(rank.rank)
+        except Exception as error:
+            failure = Failure.of(error)
+            said = f"what {self._method!r} returned cannot be read here: {failure.error}"
+            return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
+
+
+class RayGroup:
+    """A running group."""
+
+    def __init__(self, ray: Any, name: str, ranks: list[Rank], is_owner: bool) -> None:
+        self._ray, self.name, self._ranks, self._is_owner = ray, name, ranks, is_owner
+        self.world_size = len(ranks)
+        self._is_closed = False
+
+    @property
+    def actors(self) -> list[Any]:
+        return [rank.actor for rank in self._ranks]
+
+    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> RayCall:
+        chosen = self._ranks if ranks is None else [self._ranks[rank] for rank in ranks]
+        return RayCall(self._ray, method, chosen, write_arguments(self._ray, args, kwargs, len(chosen)))
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        kill_actors(self._ray, self.actors)
+        for rank in self._ranks:
+            rank.end = rank.end or "the group was closed"
+
+
+def kill_actors(ray: Any, actors: Sequence[Any]) -> None:
+    for actor in actors:
+        try:
+            ray.kill(actor, no_restart=True)
+        except Exception:  # it is gone already, or so is Ray
+            pass
+
+
+def wait_names_free(ray: Any, names: set[str], namespace: str, timeout: float) -> set[str]:
+    """Names that still are taken when time is up; a killed name is not free at once."""
+    deadline = time.monotonic() + timeout
+    while taken := names & named_actors(ray, namespace):
+        if time.monotonic() >= deadline:
+            return taken
+        time.sleep(0.05)
+    return set()
+
+
+def named_actors(ray: Any, namespace: str) -> set[str]:
+    entries = ray.util.list_named_actors(all_namespaces=True)
+    return {entry["name"] for entry in entries if entry["namespace"] == namespace}
+
+
+def rank_names(name: str, world_size: int) -> list[str]:
+    return [f"{name}:{rank}" for rank in range(world_size)]
+
+
+def payload_of(ray: Any, request: LaunchRequest) -> bytes:
+    return ray.cloudpickle.dumps((request.cls, request.args, request.kwargs))  # type: ignore[no-any-return]
+
+
+def differences(planned: Mapping[str, str], report: Report, node_id: str) -> list[str]:
+    """What a rank says of itself that is not as planned."""
+    found = []
+    if report.node_id != node_id:
+        found.append(f"it runs on node {report.node_id} and not on {node_id}")
+    for name, value in planned.items():
+        seen = report.variables.get(name)
+        if seen != value:
+            found.append(f"{name} is {seen!r} and not {value!r}")
+    return found

@@ -1,0 +1,156 @@
+"""What the nodes of a Ray cluster are: one short task on each asks the C library there, and the
+answers become a snapshot for the C library here, which puts the nodes in order."""
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from roost import _roost
+from roost._arguments import fault
+from roost._errors import EngineError, Timeout
+
+log = logging.getLogger("roost")
+
+# Ray's labels and resources for what is not NVIDIA's.
+RESOURCES = {"NPU": "NPU"}
+FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "INTEL_GPU"}
+
+
+def probe() -> dict[str, Any]:
+    """Runs on the node, and is sent there by value: a node without roost can tell that it has none."""
+    import os
+    import sys
+
+    found: dict[str, Any] = {"python": sys.executable, "env": dict(os.environ), "pid": os.getpid()}
+    try:
+        from roost import _roost as library
+
+        found["version"] = library.version
+        found["node"] = library.Cluster(b"local").node(0)
+    except Exception as error:
+        found["error"] = f"{type(error).__name__}: {error}"
+    return found
+
+
+# cloudpickle sends what belongs to the main script by value.
+probe.__module__ = "__main__"
+
+
+def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
+    """What each node says of itself, in the order given."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    task = ray.remote(num_cpus=0, max_retries=0)(probe)
+    asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote() for node in nodes]
+    ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=timeout)
+    if waiting:
+        where = ", ".join(nodes[asked.index(ref)]["NodeManagerAddress"] for ref in waiting)
+        for ref in waiting:
+            ray.cancel(ref, force=True)
+        raise fault(Timeout, f"no answer from the probe on {where} after {timeout:g} seconds", hint="look at the raylet's log there, or leave the node out")
+    answers = []
+    for node, ref in zip(nodes, asked, strict=True):
+        address = node["NodeManagerAddress"]
+        try:
+            answer = ray.get(ref)
+        except Exception as error:
+            words = str(error).strip().splitlines() or [type(error).__name__]
+            raise fault(EngineError, f"the probe on node {address} failed: {words[0]}", hint="the node may just have been lost: `ray status` lists the nodes") from error
+        check_probe(address, answer)
+        answers.append(answer)
+    return answers
+
+
+def check_probe(address: str, answer: dict[str, Any]) -> None:
+    """The same roost everywhere, or none of it works as planned."""
+    if "error" in answer:
+        raise fault(
+            EngineError, f"node {address} has no working roost for {answer['python']}: {answer['error']}",
+            hint=f"install roost {_roost.version} there: {answer['python']} -m pip install roost",
+        )  # fmt: skip
+    if answer["version"] != _roost.version:
+        raise fault(
+            EngineError, f"node {address} has roost {answer['version']}, but this is {_roost.version}",
+            hint="install the same version on every node",
+        )  # fmt: skip
+
+
+def resource_of(accelerator_type: str) -> str:
+    """What Ray counts a type of accelerators as."""
+    return RESOURCES.get(accelerator_type, "GPU")
+
+
+def ray_accelerators(node: dict[str, Any]) -> tuple[str, int]:
+    """What Ray itself says: its type and how many."""
+    resources, labels = node["Resources"], node.get("Labels") or {}
+    for name, count in (("GPU", resources.get("GPU", 0)), ("NPU", resources.get("NPU", 0))):
+        if count >= 1:
+            model = labels.get("ray.io/accelerator-type", "")
+            kind = "NPU" if name == "NPU" else next((kind for word, kind in FAMILIES.items() if word.lower() in model.lower()), "NV_GPU")
+            return kind, int(count)
+    return "NO_ACCEL", 0
+
+
+def settle_accelerators(address: str, probed: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """What the probe finds; Ray's count where it finds none; the smaller where they differ."""
+    kind, count = ray_accelerators(node)
+    seen = probed["num_accelerators"]
+    if not seen or not count:
+        if seen:
+            kind, count = probed["accelerator_type"], seen
+        return {"accelerator_type": kind, "num_accelerators": count, "accelerator_model": probed["accelerator_model"] if seen else None}
+    if seen != count:
+        log.warning("node %s has %d accelerators, but Ray was told of %d there: %d are used", address, seen, count, min(seen, count))
+    return {"accelerator_type": probed["accelerator_type"], "num_accelerators": min(seen, count), "accelerator_model": probed["accelerator_model"]}
+
+
+def node_rank_of(address: str, env: dict[str, str]) -> int | None:
+    """The rank that the node was given before Ray was started there."""
+    for name in ("ROOST_NODE_RANK", "RLINF_NODE_RANK"):
+        text = env.get(name, "")
+        if not text:
+            continue
+        try:
+            rank = int(text)
+        except ValueError:
+            rank = -1
+        if rank < 0:
+            raise fault(EngineError, f"{name} of node {address} is '{text}', which is no node rank", hint="set it to 0, 1, ... before `ray start` there")
+        return rank
+    return None
+
+
+def snapshot(nodes: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]) -> str:
+    """The nodes as the C library reads them, in any order."""
+    described = []
+    for node, answer in zip(nodes, answers, strict=True):
+        address = node["NodeManagerAddress"]
+        entry: dict[str, Any] = {
+            "id": node["NodeID"],
+            "address": address,
+            "num_cpus": int(node["Resources"].get("CPU", 0)),
+            "head": "node:__internal_head__" in node["Resources"],
+        }
+        entry |= settle_accelerators(address, answer["node"], node)
+        rank = 0 if len(nodes) == 1 else node_rank_of(address, answer["env"])
+        if rank is not None:
+            entry["node_rank"] = rank
+        described.append(entry)
+    return json.dumps({"roost": 1, "cluster": {"nodes": described}})
+
+
+def build_cluster(text: str, config: _roost.Config | None, num_nodes: int) -> _roost.Cluster:
+    """Ordered, cut and grouped by the C library."""
+    return _roost.Cluster(b"the Ray cluster", config, num_nodes, snapshot=text)
+
+
+def environ_texts(env: dict[str, str]) -> list[str]:
+    """For the C library; what UTF-8 cannot hold is left out."""
+    entries = [f"{name}={value}" for name, value in env.items()]
+    return [entry for entry in entries if entry.encode(errors="ignore") == entry.encode(errors="surrogatepass")]
+
+
+def own_environment() -> list[str]:
+    return environ_texts(dict(os.environ))

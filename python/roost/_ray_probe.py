@@ -1,0 +1,61 @@
+"""`roost probe --engine ray`: the nodes of the live Ray cluster as a snapshot, on standard output.
+
+What goes wrong is one object on standard error and the exit status of its code."""
+
+import argparse
+import json
+import os
+import sys
+
+from roost import _roost
+from roost._ray_cluster import alive_nodes, connect, find_address, load_ray, refuse_initialised, wait_for_nodes
+from roost._ray_nodes import build_cluster, probe_nodes, snapshot
+
+STATUS = {"fit": 4, "hardware": 4, "usage": 2}  # all else is a failure of the engine
+
+
+def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
+    """The snapshot, in node order."""
+    ray = load_ray()
+    refuse_initialised(ray)
+    found = find_address(address)
+    connect(ray, found, "roost-probe")
+    try:
+        nodes = wait_for_nodes(ray, num_nodes, timeout, ray.get_runtime_context().gcs_address) if num_nodes else alive_nodes(ray)
+        text = snapshot(nodes, probe_nodes(ray, nodes, timeout))
+    finally:
+        ray.shutdown()
+    cluster = build_cluster(text, None, 0)
+    described = {node["id"]: node for node in json.loads(text)["cluster"]["nodes"]}
+    ordered = []
+    for rank in range(cluster.num_nodes):
+        node = described[cluster.node(rank)["id"]]
+        node.pop("head")
+        ordered.append({"node_rank": rank} | {name: value for name, value in node.items() if name != "node_rank"} | {"hardware": []})
+    groups = [{"label": label, "node_ranks": ranks, "hardware_type": kind} for label, kind, ranks, _ in cluster.groups]
+    return json.dumps({"roost": 1, "cluster": {"nodes": ordered, "node_groups": groups}})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="roost._ray_probe")
+    parser.add_argument("--address")
+    parser.add_argument("--num-nodes", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=600)
+    options = parser.parse_args()
+    # What Ray prints must not become part of the snapshot.
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        text = probe_cluster(options.address, options.num_nodes, options.timeout)
+    except _roost.Error as error:
+        message = str(error)
+        hint = error.hint or ""
+        message = message.removesuffix(f" ({hint})") if hint else message
+        print(json.dumps({"code": error.code, "message": message, "hint": hint}), file=sys.stderr, flush=True)
+        return STATUS.get(error.code, 5)
+    print(text, file=answer, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

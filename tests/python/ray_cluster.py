@@ -1,0 +1,237 @@
+"""A Ray cluster of several nodes on this machine, for tests.
+
+Every node is a raylet of its own with its own loopback address and fake accelerators. What was learned
+the hard way is kept in one place here: nodes start one after another, from a process of their own that
+holds nothing else; home, token and temporary directory are the cluster's own, with short paths (Unix
+socket paths end at 107 bytes); nothing is found by address "auto", and nobody calls `ray stop`, which
+ends other people's Ray. However a test ends, its cluster is gone: the process that holds it ends with
+its standard input.
+
+    with RayCluster(nodes=4, gpus=8) as cluster:
+        done = cluster.drive("import roost; ...")
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[2]
+# Nobody else's settings reach a test's Ray.
+FOREIGN = ("RAY_", "ROOST_", "RLINF_", "CUDA_VISIBLE_DEVICES", "XDG_")
+WAIT = 300  # a watchdog, ten times what is needed
+
+
+def free_port() -> int:
+    """A port that is free now; the head's is chosen by us, as Ray's own choice can be taken."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+class RayCluster:
+    """Nodes with addresses 127.0.0.2, .3, ...; the first that is listed is the head.
+
+    `addresses` gives the last number of each node's address, in the order they join, the head's first.
+    `variables` are environment variables of single nodes, by their place in that order.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 4,
+        gpus: int | list[int] = 8,
+        *,
+        addresses: list[int] | None = None,
+        variables: dict[int, dict[str, str]] | None = None,
+        token: bool = True,
+        cpus: int = 8,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.last_bytes = addresses or list(range(2, 2 + nodes))
+        counts = gpus if isinstance(gpus, list) else [gpus] * len(self.last_bytes)
+        self.folder = Path(tempfile.mkdtemp(prefix="rr", dir="/tmp"))
+        self.port = free_port()
+        self.address = f"127.0.0.{self.last_bytes[0]}:{self.port}"
+        (self.folder / "h").mkdir()
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        self.environment |= {
+            "HOME": str(self.folder / "h"),
+            "XDG_RUNTIME_DIR": str(self.folder / "h"),
+            "RAY_TMPDIR": str(self.folder),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_AUTH_MODE": "token" if token else "disabled",
+            "PYTHONPATH": str(ROOT / "tests/python"),
+            "PYTHONUNBUFFERED": "1",
+            "ROOST": os.environ.get("ROOST", str(ROOT / "build/roost")),
+        } | (environment or {})  # fmt: skip
+        if token:
+            path = self.folder / "token"
+            path.write_text(secrets.token_hex(32))
+            path.chmod(0o600)
+            self.environment["RAY_AUTH_TOKEN_PATH"] = str(path)
+        self.nodes = [
+            {"address": f"127.0.0.{last}", "gpus": count, "cpus": cpus, "variables": (variables or {}).get(index, {})}
+            for index, (last, count) in enumerate(zip(self.last_bytes, counts, strict=True))
+        ]  # fmt: skip
+        self.holder: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        request = {"nodes": self.nodes, "port": self.port}
+        self.log = open(self.folder / "holder.log", "w")
+        self.holder = subprocess.Popen(
+            [sys.executable, __file__], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            self.tell(request)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def tell(self, request: Any) -> Any:
+        """Sends the holder a request and returns its answer."""
+        assert self.holder and self.holder.stdin and self.holder.stdout
+        self.holder.stdin.write(json.dumps(request) + "\n")
+        self.holder.stdin.flush()
+        line = self.holder.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the cluster did not come up:\n{(self.folder / 'holder.log').read_text()}")
+        return json.loads(line)
+
+    def add_node(self, last: int, gpus: int = 8, cpus: int = 8, variables: dict[str, str] | None = None) -> None:
+        """Another node, while the cluster is running."""
+        self.tell({"add": {"address": f"127.0.0.{last}", "gpus": gpus, "cpus": cpus, "variables": variables or {}}})
+
+    def kill_node(self, last: int) -> None:
+        """Kills a raylet as a lost machine would."""
+        self.tell({"kill": f"127.0.0.{last}"})
+
+    def kill_head(self) -> None:
+        """Kills the control store: the cluster has no head any more."""
+        self.tell({"kill": "gcs"})
+
+    def driver(self, **variables: str) -> dict[str, str]:
+        """The environment of a process that joins this cluster."""
+        return self.environment | {"RAY_ADDRESS": self.address} | variables
+
+    def start(self, script: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """A driver, in a session of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-c", script, *arguments], env=self.driver(**variables), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=self.folder,
+        )  # fmt: skip
+
+    def run(self, script: str, *arguments: str, timeout: float = WAIT, **variables: str) -> subprocess.CompletedProcess[str]:
+        """A driver, to its end; nothing of its session is left behind when it takes too long."""
+        driver = self.start(script, *arguments, **variables)
+        try:
+            out, err = driver.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(driver.pid, signal.SIGKILL)
+            out, err = driver.communicate()
+            raise AssertionError(f"the driver hangs:\n{out}\n{err}") from None
+        return subprocess.CompletedProcess(driver.args, driver.returncode, out, err)
+
+    def drive(self, script: str, *arguments: str, **variables: str) -> Any:
+        """What a driver prints last, which is JSON; its failure is the test's."""
+        done = self.run(script, *arguments, **variables)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def close(self) -> None:
+        if self.holder:
+            assert self.holder.stdin and self.holder.stdout
+            self.holder.stdin.close()
+            try:
+                self.holder.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                pass
+            try:
+                os.killpg(self.holder.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.holder.wait()
+            self.holder.stdout.close()
+            self.log.close()
+            self.holder = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Holder:
+    """The process that holds the nodes."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster()
+        self.started: dict[str, Any] = {}
+        self.request = request
+        for node in request["nodes"]:
+            self.add(node)
+        self.cluster.wait_for_nodes(timeout=120)
+
+    def add(self, node: dict[str, Any]) -> None:
+        is_head = not self.started
+        settings: dict[str, Any] = {"gcs_server_port": self.request["port"], "include_dashboard": False} if is_head else {}
+        # A worker inherits its raylet's environment, which is ours at the moment it starts.
+        before = dict(os.environ)
+        os.environ.update(node["variables"])
+        try:
+            self.started[node["address"]] = self.cluster.add_node(
+                node_ip_address=node["address"], num_cpus=node["cpus"], num_gpus=node["gpus"], object_store_memory=80 << 20, **settings,
+            )  # fmt: skip
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def kill(self, what: str) -> None:
+        if what == "gcs":
+            self.cluster.head_node.kill_gcs_server()
+        else:
+            self.started[what].kill_raylet()
+
+    def answer(self, request: dict[str, Any]) -> None:
+        if "add" in request:
+            self.add(request["add"])
+            self.cluster.wait_for_nodes(timeout=120)
+        else:
+            self.kill(request["kill"])
+
+    def close(self) -> None:
+        # Every process of every node is a child of ours: the cluster ends with it whole.
+        for node in [*self.cluster.worker_nodes, self.cluster.head_node]:
+            if node:
+                node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
+
+
+def hold() -> None:
+    # What Ray prints must not look like an answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    holder = None
+    try:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if holder is None:
+                holder = Holder(request)
+            else:
+                holder.answer(request)
+            print("{}", file=answers, flush=True)
+    finally:
+        if holder:
+            holder.close()
+
+
+if __name__ == "__main__":
+    hold()

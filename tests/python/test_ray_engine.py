@@ -1,0 +1,429 @@
+"""The Ray engine on four nodes with eight accelerators each: nodes, workers, calls, failures.
+
+One cluster serves all tests; each test is a driver of its own, or two."""
+
+import os
+import signal
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ray_cluster import WAIT, RayCluster
+
+pytestmark = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def four() -> Iterator[RayCluster]:
+    with RayCluster(nodes=4, gpus=8) as cluster:
+        yield cluster
+
+
+# What the drivers below have in common: workers that importing processes can find too.
+MODULE = '''
+import os, signal, threading, time
+import ray
+from roost import Cluster, FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, Worker
+
+class Small(Worker):
+    def __init__(self, base=0, failing=-1):
+        super().__init__()
+        self.base = base
+        if self._rank == failing:
+            raise ValueError("cannot be made")
+    def add(self, number): return self.base + number + self._rank
+    def pid(self): return os.getpid()
+    def environment(self): return dict(os.environ)
+    def node(self): return ray.get_runtime_context().get_node_id()
+    def fail(self): raise KeyError("bad")
+    def leave(self): raise SystemExit(3)
+    def lock(self): return threading.Lock()
+    def size(self, value): return len(value)
+    def block(self): time.sleep(600)
+    def die(self): os.kill(os.getpid(), signal.SIGKILL)
+    def view(self):
+        cluster = Cluster()
+        return [[node.node_ip, node.num_accelerators] for node in cluster.nodes]
+
+def say(error):
+    return [type(error).__name__, str(error).splitlines()[0]]
+'''
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers(four: RayCluster) -> None:
+    """A module that drivers and workers import, as they would a user's."""
+    (four.folder / "small.py").write_text(MODULE)
+    four.environment["PYTHONPATH"] += f":{four.folder}"
+
+
+def script(body: str) -> str:
+    return "import json, ray, roost, time\nfrom small import *\n" + textwrap.dedent(body)
+
+
+def left_behind(four: RayCluster) -> Any:
+    """What is in the cluster when nobody should be: actors and placement groups that live, and devices that are taken."""
+    return four.drive(
+        textwrap.dedent("""
+        import json, os, time
+        import ray
+        ray.init(address=os.environ["RAY_ADDRESS"], namespace="looking", log_to_driver=False)
+        from ray.util.placement_group import placement_group_table
+        deadline = time.monotonic() + 60
+        while True:
+            actors = [entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True)]
+            groups = [group["state"] for group in placement_group_table().values() if group["state"] != "REMOVED"]
+            taken = ray.cluster_resources().get("GPU", 0) - ray.available_resources().get("GPU", 0)
+            if (not actors and not groups and not taken) or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        print(json.dumps([actors, groups, taken]))
+        """)
+    )
+
+
+def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluster) -> None:
+    seen = four.drive(
+        script("""
+        import subprocess, sys
+        cluster = Cluster(num_nodes=4, engine="ray")
+        engine = cluster._engine_link()
+        group = Small.create_group().launch(cluster, NodePlacementStrategy([1, 3]), name="lookers")
+        other = subprocess.run([sys.executable, "-c", "from roost import Cluster; c = Cluster(engine='ray'); e = c._engine_link(); print([n.node_ip for n in c.nodes], e.namespace, e.run_id, e.master_port)"], capture_output=True, text=True)
+        head = next(node["NodeID"] for node in ray.nodes() if "node:__internal_head__" in node["Resources"])
+        print(json.dumps({
+            "nodes": [[node.node_rank, node.node_ip, node.num_accelerators, node.accelerator_type.value, node.num_cpus] for node in cluster.nodes],
+            "head_first": cluster.get_node_info(0).ray_id == head,
+            "interpreter": cluster.get_node_info(2).python_interpreter_path,
+            "home": cluster.get_node_info(2).default_env_vars["HOME"],
+            "groups": [group.label for group in cluster.node_groups],
+            "workers": group.view().wait(),
+            "ran_on": [node == cluster.get_node_info(rank).ray_id for rank, node in zip([1, 3], group.node().wait())],
+            "other": other.stdout + other.stderr,
+            "mine": f"{[node.node_ip for node in cluster.nodes]} {engine.namespace} {engine.run_id} {engine.master_port}",
+            "master": [engine.master_address, engine.master_port],
+            "again": Cluster().num_nodes,
+        }))
+        """)
+    )
+    addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"]
+    assert seen["nodes"] == [[rank, address, 8, "NV_GPU", 8] for rank, address in enumerate(addresses)]
+    assert seen["head_first"] and seen["ran_on"] == [True, True]
+    assert seen["interpreter"].endswith("python") and seen["home"] == four.environment["HOME"]
+    assert seen["groups"] == ["cluster", "node"]
+    assert seen["workers"] == [[[address, 8] for address in addresses]] * 2
+    assert seen["other"].strip() == seen["mine"]
+    assert seen["master"][0] == "127.0.0.2" and 20000 <= seen["master"][1] < 32768
+    assert seen["again"] == 4
+    assert left_behind(four) == [[], [], 0]
+
+
+RUN_DEPENDENT = {"ROOST_RUN_ID", "ROOST_NAMESPACE", "CLUSTER_NAMESPACE", "MASTER_ADDR", "MASTER_PORT"}
+
+
+def test_variables_and_calls_are_those_of_the_local_engine(four: RayCluster) -> None:
+    """The same placements on both engines, one after the other, in one driver."""
+    seen = four.drive(
+        script("""
+        from roost import _roost
+        config = {"cluster": {"num_nodes": 4, "component_placement": {"actor": "6-9"},
+                  "node_groups": [{"label": "far", "node_ranks": "1-3", "env_configs": [{"node_ranks": "1-3", "env_vars": [{"FAR": "yes"}, {"PATH": "/far/bin"}]}]}]}}
+        def look(cluster):
+            shared = Small.create_group(1).launch(cluster, PackedPlacementStrategy(5, 10, 2), name="shared", isolate_gpu=False)
+            group = Small.create_group(10).launch(cluster, PackedPlacementStrategy(6, 9), name="actor")
+            far = Small.create_group().launch(cluster, FlexiblePlacementStrategy([[0, 1], [9]], "far"), name="far")
+            found = [group.environment().wait(), shared.environment().wait(), far.environment().wait()]
+            answers = [group.add(1).wait(), group.execute_on(2, 0).add(5).wait()]
+            errors = []
+            for method in ("fail", "leave", "lock"):
+                try:
+                    group.execute_on(1)
+                    getattr(group, method)().wait()
+                except roost.WorkerError as error:
+                    errors.append([str(error).splitlines()[0], error.rank, error.node_rank, list(error.accelerators), [outcome.kind for outcome in error.outcomes], error.traceback.strip().splitlines()[-1]])
+            for one in (group, shared, far):
+                one._close()
+            return found, answers, errors
+        local = look(Cluster(cluster_cfg=config, cluster="4x8"))
+        remote = look(Cluster(cluster_cfg=config, engine="ray"))
+        print(json.dumps([local, remote]))
+        """)
+    )
+    (local, local_answers, local_errors), (remote, answers, errors) = seen
+    names = {name for group in local for rank in group for name in rank if name.startswith("ROOST_")} | {
+        "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "GROUP_NAME", "WORKER_NAME", "CLUSTER_NODE_RANK", "NODE_LOCAL_RANK",
+        "NODE_LOCAL_WORLD_SIZE", "LOCAL_ACCELERATOR_RANK", "VISIBLE_DEVICES", "LOCAL_HARDWARE_RANKS", "NODE_GROUP_LABEL", "ACCELERATOR_TYPE", "ACCELERATOR_MODEL",
+        "ISOLATE_ACCELERATOR", "CATCH_SYSTEM_FAILURE", "RAY_ACTOR", "CUDA_VISIBLE_DEVICES", "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "NCCL_CUMEM_ENABLE",
+        "EGL_DEVICE_ID", "MUJOCO_EGL_DEVICE_ID", "FAR",
+    }  # fmt: skip
+    ours = {"ROOST_CHANNEL", "ROOST"}  # of the local engine's own channel, and of this test
+    for one, other in zip(local, remote, strict=True):
+        for rank, (here, there) in enumerate(zip(one, other, strict=True)):
+            for name in sorted(names - RUN_DEPENDENT - ours):
+                assert here.get(name) == there.get(name), (rank, name)
+            assert all(there.get(name) for name in RUN_DEPENDENT), there
+    assert [rank["CUDA_VISIBLE_DEVICES"] for rank in remote[0]] == ["6", "7", "0", "1"]
+    assert [rank["MASTER_ADDR"] for rank in remote[0]] == ["127.0.0.2"] * 4 and {rank["MASTER_ADDR"] for rank in remote[2]} == {"127.0.0.3"}
+    assert remote[2][0]["FAR"] == "yes" and remote[2][0]["PATH"].startswith("/far/bin:") and "FAR" not in remote[0][0]
+    assert answers == local_answers == [[11, 12, 13, 14], [17, 15]]
+    assert errors == local_errors
+
+
+def test_a_constructor_that_fails_raises_from_launch_and_leaves_nothing(four: RayCluster) -> None:
+    seen = four.drive(
+        script("""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        found = []
+        try:
+            Small.create_group(failing=1).launch(cluster, PackedPlacementStrategy(6, 9), name="actor")
+        except roost.WorkerError as error:
+            found += [say(error), error.rank, error.node_rank, error.accelerators, repr(error.__cause__), "in __init__" in error.traceback]
+        found.append([entry["name"] for entry in ray.util.list_named_actors()])
+        group = Small.create_group(5).launch(cluster, PackedPlacementStrategy(8, 8), name="actor")
+        found.append(group.add(1).wait())
+        try:
+            cluster._engine_link().launch(__import__("roost._engine")._engine.LaunchRequest(Small, (), {}, "actor", PackedPlacementStrategy(0, 0).get_placement(cluster)))
+        except roost.EngineError as error:
+            found += [say(error), error.code]
+        group._close()
+        group = Small.create_group(6).launch(cluster, PackedPlacementStrategy(8, 8), name="actor")
+        found.append(group.add(1).wait())
+        print(json.dumps(found))
+        """)
+    )
+    assert seen[0] == ["WorkerError", "rank 1 of group 'actor' (node 0, accelerators 7) failed to start: ValueError: cannot be made"]
+    assert seen[1:6] == [1, 0, ["7"], "ValueError('cannot be made')", True]
+    assert sorted(seen[6]) == ["CollectiveManager", "NodeManager", "WorkerManager"]
+    assert seen[7] == [6]
+    assert seen[8] == ["EngineError", "a worker named 'actor:0' is in namespace 'roost' already (launch it under another name, or close the group that has it)"]
+    assert seen[9] == "name"
+    assert seen[10] == [7]
+
+
+def test_a_rank_that_dies_is_told_with_its_node_and_takes_no_other_with_it(four: RayCluster) -> None:
+    """R1, and R15: values that are large or cannot be sent fail on their own call only."""
+    seen = four.drive(
+        script("""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        group = Small.create_group().launch(cluster, PackedPlacementStrategy(6, 9), name="actor")
+        pids = group.pid().wait()
+        blocked = group.execute_on(3).block()
+        found = [group.size(b"x" * 3_000_000).wait()]
+        os.kill(pids[3], signal.SIGKILL)
+        for call in (lambda: blocked, lambda: group.add(1), lambda: group.execute_on(3).add(1)):
+            try:
+                call().wait()
+            except roost.WorkerError as error:
+                found.append([str(error).splitlines()[0], error.rank, error.node_rank, [[outcome.rank, outcome.kind] for outcome in error.outcomes]])
+        found.append(group.execute_on(0, 1, 2).add(1).wait())
+        found.append(group.pid().outcomes() if hasattr(group.pid(), "outcomes") else None)
+        print(json.dumps(found[:5]))
+        """)
+    )
+    assert seen[0] == [3_000_000] * 4
+    for told, kinds in zip(seen[1:4], ([[3, "unknown"]], [[0, "value"], [1, "value"], [2, "value"], [3, "not_run"]], [[3, "not_run"]]), strict=True):
+        assert "rank 3 of group 'actor' (node 1, accelerators 1) failed" in told[0] and "node 1 (127.0.0.3)" in told[0]
+        assert told[1:] == [3, 1, kinds]
+    assert seen[4] == [1, 2, 3]
+
+
+def wait_line(driver: subprocess.Popen[str], word: str) -> str:
+    assert driver.stdout
+    for line in driver.stdout:
+        if line.startswith(word):
+            return line
+    raise AssertionError(f"the driver ended: {driver.stderr.read() if driver.stderr else ''}")
+
+
+def test_nothing_is_left_of_a_driver_that_is_killed_and_others_see_its_devices(four: RayCluster) -> None:
+    """R2, and two drivers on one Ray: the second has a namespace of its own and is told of a clash."""
+    first = four.start(
+        script("""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        group = Small.create_group().launch(cluster, PackedPlacementStrategy(6, 9), name="actor")
+        group.block()
+        print("ready", cluster._engine_link().run_id, flush=True)
+        input()
+        """)
+    )
+    try:
+        run = wait_line(first, "ready").split()[1]
+        clash = four.drive(
+            script("""
+            cluster = Cluster(num_nodes=4, engine="ray")
+            found = [cluster._engine_link().namespace]
+            for strategy in (FlexiblePlacementStrategy([[5, 6], [9]]), FlexiblePlacementStrategy([[10]])):
+                try:
+                    group = Small.create_group().launch(cluster, strategy, name="actor")
+                    found.append(group.add(1).wait())
+                except roost.EngineError as error:
+                    found.append(str(error))
+            print(json.dumps(found))
+            """)
+        )
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate(timeout=WAIT)
+    assert clash[0] == "roost_1"
+    assert f"accelerators are in use by run {run} of " in clash[1] and "in namespace 'roost' (node 0 (127.0.0.2): 6; node 1 (127.0.0.3): 1)" in clash[1]
+    assert clash[2] == [1]
+    assert left_behind(four) == [[], [], 0]
+
+
+def test_devices_are_reserved_once_and_what_others_hold_is_waited_for_within_a_bound(four: RayCluster) -> None:
+    """R8, R9: one placement group for all that the config places; a full node is said with its numbers."""
+    seen = four.drive(
+        script("""
+        from ray.util.placement_group import placement_group_table, remove_placement_group, placement_group
+        from roost._errors import Timeout
+        config = {"cluster": {"num_nodes": 4, "component_placement": {"actor,rollout": "0-15", "critic": "16-19"}}}
+        cluster = Cluster(cluster_cfg=config, engine="ray")
+        placement = roost.ComponentPlacement(config, cluster)
+        groups = [Small.create_group().launch(cluster, FlexiblePlacementStrategy([[0], [8]]), name=name) for name in ("actor", "rollout")]
+        found = [[entry["bundles"] for entry in placement_group_table().values() if entry["state"] == "CREATED"], ray.available_resources()["GPU"]]
+        other = placement_group([{"GPU": 5, "node:127.0.0.5": 0.001}])
+        assert other.wait(60)
+        start = time.monotonic()
+        try:
+            Small.create_group().launch(cluster, FlexiblePlacementStrategy([[24, 25, 26, 27]]), name="late", timeout=1)
+        except Timeout as error:
+            found.append(str(error))
+        found.append(time.monotonic() - start < 50)
+        found.append([entry["name"] for entry in ray.util.list_named_actors() if entry["name"].startswith("late")])
+        remove_placement_group(other)
+        late = Small.create_group().launch(cluster, FlexiblePlacementStrategy([[24, 25, 26, 27]]), name="late")
+        found.append(late.add(0).wait())
+        print(json.dumps(found))
+        """)
+    )
+    (bundles,), free = seen[:2]
+    assert sorted(bundle["GPU"] for bundle in bundles.values()) == [4, 8, 8] and free == 12
+    assert seen[2].startswith("the accelerators of the run were not free after 1 seconds: node 3 (127.0.0.5) has 3 of 8 free, 4 are wanted")
+    assert seen[3] is True and seen[4] == [] and seen[5] == [0]
+
+
+def test_a_manager_that_is_killed_is_there_again(four: RayCluster) -> None:
+    """R3: Ray makes it again, once, with what the run is; calls to workers go on all the time."""
+    seen = four.drive(
+        script("""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        engine = cluster._engine_link()
+        group = Small.create_group().launch(cluster, NodePlacementStrategy([0]), name="actor")
+        found = []
+        for name in ("NodeManager", "WorkerManager", "CollectiveManager"):
+            manager = ray.get_actor(name)
+            run, epoch, pid = ray.get(manager.epoch.remote())
+            os.kill(pid, signal.SIGKILL)
+            calls = [group.add(number).wait() for number in range(100)]
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                try:
+                    again = ray.get(manager.epoch.remote(), timeout=10)
+                    break
+                except ray.exceptions.RayError:
+                    time.sleep(0.1)
+            found.append([run == again[0], epoch, again[1], pid != again[2], calls == [[number] for number in range(100)]])
+        found.append(group.view().wait()[0][3][0])
+        print(json.dumps(found))
+        """)
+    )
+    assert seen == [[True, 1, 2, True, True]] * 3 + ["127.0.0.5"]
+
+
+def test_names_are_free_again_after_each_end(four: RayCluster) -> None:
+    """R7: made, closed and made again under one name."""
+    count = 30 if os.environ.get("ROOST_SOAK") == "1" else 4
+    seen = four.drive(
+        script(f"""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        found = []
+        for number in range({count}):
+            group = Small.create_group(number).launch(cluster, FlexiblePlacementStrategy([[3]]), name="again")
+            found.append(group.add(0).wait()[0])
+            group._close()
+        print(json.dumps(found))
+        """)
+    )
+    assert seen == list(range(count))
+
+
+def test_allocate_is_what_the_seed_says(four: RayCluster) -> None:
+    seen = four.drive(
+        script("""
+        class Plain:
+            def __init__(self, first, second=0):
+                self.values = [first, second]
+            def look(self):
+                return self.values + [os.environ["CUDA_VISIBLE_DEVICES"], os.environ["RANK"], ray.get_runtime_context().get_node_id()]
+        cluster = Cluster(num_nodes=4, engine="ray")
+        handle = Cluster.allocate(Plain, "plain", 2, 5, {"CUDA_VISIBLE_DEVICES": "5", "RANK": 0}, cls_args=[1], cls_kwargs={"second": 2})
+        other = cluster.allocate(cls=Plain, worker_name="other:1", worker_rank=1, node_rank=3, max_concurrency=2, env_vars={"CUDA_VISIBLE_DEVICES": "", "RANK": "1"}, node_group_label="cluster", cls_args=(3,))
+        looked = ray.get([handle.look.remote(), ray.get_actor("other:1").look.remote()])
+        found = [looked[0][:4], looked[0][4] == cluster.get_node_info(2).ray_id, looked[1][:4], looked[1][4] == cluster.get_node_info(3).ray_id]
+        for arguments in (("a", 4, 0, {}), ("a", -1, 0, {}), ("a", 0, 8, {}), ("plain", 0, 0, {})):
+            try:
+                cluster.allocate(Plain, *arguments)
+            except roost.Error as error:
+                found.append(say(error))
+        found.append(ray.available_resources()["GPU"])
+        print(json.dumps(found))
+        """)
+    )
+    assert seen[:4] == [[1, 2, "5", "0"], True, [3, 0, "", "1"], True]
+    assert seen[4:8] == [
+        ["RankError", "node_id 4 is out of range: there are 4 nodes"],
+        ["RankError", "node_id -1 is out of range: there are 4 nodes"],
+        ["RankError", "gpu_id 8 is out of range: node 0 (127.0.0.2) has 8 accelerators"],
+        ["EngineError", "a worker named 'plain' is in namespace 'roost' already (launch it under another name, or close the group that has it)"],
+    ]
+    assert seen[8] == 31
+
+
+def test_what_is_not_as_planned_is_said_loudly(four: RayCluster) -> None:
+    """A worker whose environment was changed on its way is not started."""
+    seen = four.drive(
+        script("""
+        import roost._ray as engine
+        cluster = Cluster(num_nodes=4, engine="ray")
+        plan = engine.RayEngine._options
+        def wrong(self, name, node_rank, variables, *rest):
+            return plan(self, name, node_rank, dict(variables) | {"CUDA_VISIBLE_DEVICES": "0"}, *rest)
+        engine.RayEngine._options = wrong
+        try:
+            Small.create_group().launch(cluster, FlexiblePlacementStrategy([[3]]), name="changed")
+        except roost.EngineError as error:
+            print(json.dumps([str(error), [entry["name"] for entry in ray.util.list_named_actors() if ":" in entry["name"]]]))
+        """)
+    )
+    assert seen[0].startswith("rank 0 of 'changed' is not as planned: CUDA_VISIBLE_DEVICES is '0' and not '3'") and seen[1] == []
+
+
+def test_ray_that_was_initialised_before_is_refused(four: RayCluster) -> None:
+    """R12, R13: no side effect, one clear line, and never the token."""
+    seen = four.drive(
+        script("""
+        ray.init(address=os.environ["RAY_ADDRESS"], namespace="mine", log_to_driver=False)
+        try:
+            Cluster(num_nodes=4, engine="ray")
+        except roost.EngineError as error:
+            print(json.dumps([str(error), ray.is_initialized(), ray.util.list_named_actors(all_namespaces=True)]))
+        """)
+    )
+    assert seen[0].startswith("Ray was initialised before the Cluster") and seen[1:] == [True, []]
+
+
+def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster) -> None:
+    (four.folder / "wrong").write_text("f" * 64)
+    ask = script("""
+        try:
+            Cluster(num_nodes=4, engine="ray")
+        except roost.EngineError as error:
+            print(json.dumps(str(error)))
+        """)
+    for variables in ({"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"}):
+        done = four.run(ask, **variables)
+        said = done.stdout.strip().splitlines()[-1]
+        assert "does not accept this process: its token is missing or wrong" in said, done.stdout + done.stderr
+        assert "f" * 64 not in done.stdout + done.stderr and (four.folder / "token").read_text() not in done.stdout + done.stderr
