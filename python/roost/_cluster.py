@@ -42,7 +42,7 @@ class Cluster:
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
-    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    have to become ready, ``namespace`` the name that others find its runs and its managers by. Several clusters may be there at a
     time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
