@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,22 +57,33 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     written = None
     if config is not None:
         written = {"text": config.text, "paths": config.paths, "section": cluster._section}
-    return json.loads(_roost.snapshot(cluster._value))["cluster"] | {
-        "config": written,
-        "master_ip": master_ip,
-        "master_port": master_port,
-    }
+    snapshot: dict[str, Any] = json.loads(_roost.snapshot(cluster._value))["cluster"]
+    return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
 def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
+    port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
         keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
     set_namespace(keeper.namespace)
     return keeper
+
+
+starting = threading.Lock()
+
+
+def namespace_of(cluster: "Cluster") -> str:
+    """The namespace that the cluster's managers are in, which are started if they are not there."""
+    with starting:
+        if cluster._keeper is None:
+            if cluster._attached is not None:
+                return cluster._attached
+            cluster._keeper = start_keeper(cluster, cluster._namespace)
+        return cluster._keeper.namespace
 
 
 @contextmanager
@@ -117,12 +129,11 @@ def cluster_config_of(view: dict[str, Any]) -> ClusterConfig | None:
     return ClusterConfig(config.num_nodes, dict.fromkeys(config.components), node_group_configs(config) or None)
 
 
-def attach(cluster: "Cluster", namespace: str | None) -> str:
-    """Makes it the cluster of a living run; the namespace of that."""
+def attach(cluster: "Cluster", namespace: str | None) -> None:
+    """Makes it the cluster of a living run."""
     name = namespace or find_namespace()
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
-    cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
+    cluster._value, cluster._config, cluster._section, cluster._attached = found._value, found._config, found._section, name
     set_namespace(name)
-    return name

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
-from roost._attach import attach, section_of
+from roost._attach import attach, namespace_of, section_of
 from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
+from roost._managers import set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -41,7 +42,7 @@ class Cluster:
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
-    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    have to become ready; ``namespace`` names its managers, see docs/managers.md. Several clusters may be there at a
     time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
@@ -54,8 +55,9 @@ class Cluster:
     2
     """
 
-    _namespace: str | None = None
-    _is_attached = False  # to a namespace that another process keeps
+    _keeper: _roost.Keeper | None = None  # of the managers that this cluster has started
+    _attached: str | None = None  # the namespace that it was found in
+    _namespace: str | None = None  # asked for
     _timeout = 600.0
     _link: "EngineLink | None" = None
 
@@ -79,7 +81,7 @@ class Cluster:
             self._take_engine(attach_ray(namespace))
             return
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            self._namespace, self._is_attached = attach(self, namespace), True
+            attach(self, namespace)
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
@@ -102,6 +104,7 @@ class Cluster:
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         self._section = section_of(cluster_cfg)
+        set_cluster(self)
         warn(self._value.warnings, 2)
 
     @classmethod
@@ -123,6 +126,11 @@ class Cluster:
         return self._link
 
     allocate = Allocate()
+
+    @property
+    def namespace(self) -> str:
+        """Of the managers of this cluster; they are started when this is first asked for."""
+        return namespace_of(self)
 
     @property
     def num_nodes(self) -> int:

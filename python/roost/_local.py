@@ -33,17 +33,10 @@ class LocalEngine:
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
-        self._keeper: _roost.Keeper | None = None
-        self._lock = threading.Lock()
-        self.namespace = cluster._namespace or ""
 
-    def _keep_namespace(self) -> str:
-        """The namespace of the groups, with managers in it."""
-        with self._lock:
-            if self._keeper is None and not self._cluster._is_attached:
-                self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
-                self.namespace = self._keeper.namespace
-            return self.namespace
+    @property
+    def namespace(self) -> str:
+        return self._cluster.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         start = Start(
@@ -55,7 +48,7 @@ class LocalEngine:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
             self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
-            extra, find_program(), self._keep_namespace(), os.environ.get("ROOST_CGROUP") != "never", port_base=port_base(),
+            extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never", port_base=port_base(),
             forker=forker_command(request),
         )  # fmt: skip
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
@@ -74,11 +67,10 @@ class LocalEngine:
 
     def close(self) -> None:
         """Ends the managers; its groups are closed already. Another launch begins anew."""
-        with self._lock:
-            if self._keeper is not None:
-                set_namespace(None)
-                self._keeper.close()
-                self._keeper = None
+        keeper, self._cluster._keeper = self._cluster._keeper, None
+        if keeper is not None:
+            set_namespace(None)
+            keeper.close()
 
 
 def port_base() -> int:

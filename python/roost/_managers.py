@@ -8,15 +8,19 @@ An engine that has another way to the same memory calls ``set_transport``.
 import json
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from roost import _roost
 from roost._arguments import as_rank, as_text, check_seconds, is_int
 from roost._config import ClusterConfig, environment
 from roost._errors import EngineError, Timeout
-from roost._nodes import HardwareInfo
+from roost._nodes import HardwareInfo, NodeGroupInfo, NodeInfo
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
 
 # --- records ---
 
@@ -195,11 +199,12 @@ class Chosen:
     transport: Transport | None = None
     pid: int = 0
     is_given: bool = False  # by set_transport
-    namespace: str | None = None  # of the Cluster of this process
+    namespace: str | None = None  # that a Cluster of this process has started or attached to
+    cluster: "weakref.ref[Cluster] | None" = None  # the latest of this process
 
 
 chosen = Chosen()
-choosing = threading.Lock()
+choosing = threading.RLock()
 
 
 def set_transport(transport: Transport | None) -> None:
@@ -216,9 +221,17 @@ def set_namespace(namespace: str | None) -> None:
             chosen.transport = None
 
 
+def set_cluster(cluster: "Cluster") -> None:
+    """The Cluster of this process: its managers are started when they are first asked for."""
+    chosen.cluster = weakref.ref(cluster)
+
+
 def find_namespace() -> str:
     """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
     name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
+    cluster = chosen.cluster() if chosen.cluster else None
+    if name is None and cluster is not None:
+        name = cluster.namespace
     if name:
         return name
     living = _roost.namespaces(environment())
@@ -265,7 +278,7 @@ class WorkerManager(Manager):
 
     def unregister_worker(self, worker_address: WorkerAddress | str) -> bool:
         """Whether it was there."""
-        return self._call("unregister_worker", address_text(worker_address))
+        return bool(self._call("unregister_worker", address_text(worker_address)))
 
     def get_worker_info(self, worker_address: WorkerAddress | str) -> WorkerInfo | None:
         info = self._call("get_worker_info", address_text(worker_address))
@@ -297,17 +310,17 @@ class CollectiveManager(Manager):
 class NodeManager(Manager):
     """The cluster as its driver sees it."""
 
-    def _cluster(self) -> Any:
+    def _cluster(self) -> "Cluster":
         from roost._attach import cluster_of
 
         return cluster_of(self._call("get_view"))
 
-    def get_nodes(self) -> list[Any]:
-        """NodeInfo in node order."""
+    def get_nodes(self) -> list[NodeInfo]:
+        """In node order."""
         return self._cluster().nodes
 
-    def get_node_groups(self) -> list[Any]:
-        """NodeGroupInfo: configured groups, then ``cluster`` and ``node``."""
+    def get_node_groups(self) -> list[NodeGroupInfo]:
+        """Configured groups, then ``cluster`` and ``node``."""
         return self._cluster().node_groups
 
     def get_cluster_config(self) -> ClusterConfig | None:
@@ -317,15 +330,17 @@ class NodeManager(Manager):
         return cluster_config_of(self._call("get_view"))
 
     def get_master_ip(self) -> str | None:
-        return self._call("get_master_ip")
+        address: str | None = self._call("get_master_ip")
+        return address
 
     def get_master_port(self) -> int | None:
         """A port of node 0 that no other run of this user is given."""
-        return self._call("get_master_port")
+        port: int | None = self._call("get_master_port")
+        return port
 
     def get_num_gpus_per_node(self) -> int:
         """Accelerators of a node; an error where nodes differ."""
-        return self._call("get_num_gpus_per_node")
+        return int(self._call("get_num_gpus_per_node"))
 
 
 class DeviceLockManager(Manager):
@@ -352,7 +367,7 @@ class PortLockManager(Manager):
 
     def acquire(self, node_rank: int, worker_name: str, port: int) -> bool:
         """Whether it is this worker's now; never waits."""
-        return self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))
+        return bool(self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port)))
 
     def release(self, node_rank: int, worker_name: str, port: int) -> None:
         self._call("release", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))

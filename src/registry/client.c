@@ -189,8 +189,8 @@ static void hear(struct roost_registry *registry)
     if (!has_heard && !registry->is_lost)
         return;
     pthread_cond_broadcast(&registry->changed);
-    if (registry->is_reading && write(registry->wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        return; /* it counts to the limit: the other is being woken anyway */
+    if (registry->is_reading)
+        (void)eventfd_write(registry->wake, 1); /* fails when it is awake already */
 }
 
 static enum roost_code say_lost(const struct roost_registry *registry, struct diag *diag)
@@ -245,8 +245,8 @@ static void wait_some(struct roost_registry *registry, int64_t deadline)
     poll(fds, 2, deadline < 0 ? -1 : (int)(left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : left));
     pthread_mutex_lock(&registry->lock);
     registry->is_reading = false;
-    uint64_t count;
-    (void)!read(registry->wake, &count, sizeof count);
+    eventfd_t count;
+    (void)eventfd_read(registry->wake, &count);
     hear(registry);
     pthread_cond_broadcast(&registry->changed); /* somebody else must wait there now */
 }
