@@ -60,6 +60,7 @@ class Cluster:
     _namespace: str | None = None  # asked for
     _timeout = 600.0
     _link: "EngineLink | None" = None
+    _is_on_ray = False
 
     def __init__(
         self,
@@ -75,7 +76,6 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
-        self._is_on_ray = False
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
