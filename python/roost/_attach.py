@@ -6,31 +6,18 @@ Whoever attaches builds its own from that, so it sees the same nodes and groups.
 
 import json
 import os
-import shutil
-import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import is_int
 from roost._config import ClusterConfig, environment, is_mapping, node_group_configs, plain
 from roost._managers import KeeperTransport, find_namespace, make_error, set_namespace
+from roost._program import find_program
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
-
-
-def find_program() -> str | None:
-    """The roost program that came with this package: ROOST_PROGRAM, beside the interpreter, in the build, on the path."""
-    named = os.environ.get("ROOST_PROGRAM")
-    if named:
-        return named
-    beside = [Path(sys.executable).with_name("roost"), Path(_roost.__file__).parents[2] / "roost"]
-    found = next((path for path in beside if path.is_file() and os.access(path, os.X_OK)), None)
-    return str(found) if found else shutil.which("roost")
 
 
 def section_of(cluster_cfg: Any) -> Any:
@@ -71,19 +58,6 @@ def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base:
         raise make_error(error.code, str(error), "") from None
     set_namespace(keeper.namespace)
     return keeper
-
-
-starting = threading.Lock()
-
-
-def namespace_of(cluster: "Cluster") -> str:
-    """The namespace that the cluster's managers are in, which are started if they are not there."""
-    with starting:
-        if cluster._keeper is None:
-            if cluster._attached is not None:
-                return cluster._attached
-            cluster._keeper = start_keeper(cluster, cluster._namespace)
-        return cluster._keeper.namespace
 
 
 @contextmanager
@@ -129,11 +103,12 @@ def cluster_config_of(view: dict[str, Any]) -> ClusterConfig | None:
     return ClusterConfig(config.num_nodes, dict.fromkeys(config.components), node_group_configs(config) or None)
 
 
-def attach(cluster: "Cluster", namespace: str | None) -> None:
-    """Makes it the cluster of a living run."""
+def attach(cluster: "Cluster", namespace: str | None) -> str:
+    """Makes it the cluster of a living run; the namespace of that."""
     name = namespace or find_namespace()
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
-    cluster._value, cluster._config, cluster._section, cluster._attached = found._value, found._config, found._section, name
+    cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
     set_namespace(name)
+    return name

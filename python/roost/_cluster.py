@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
-from roost._attach import attach, namespace_of, section_of
+from roost._attach import attach, section_of
 from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
-from roost._managers import set_cluster
+from roost._managers import newest_cluster, set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Allocate:
-    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the one cluster on Ray that this process has."""
+    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the newest cluster of this process."""
 
     def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
-        from roost._ray_allocate import allocate
+        from roost._allocate import allocate
 
-        return partial(allocate, None if cluster is None else cluster._ray_engine())
+        return partial(allocate, newest_cluster() if cluster is None else cluster)
 
 
 class Cluster:
@@ -42,7 +42,7 @@ class Cluster:
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
-    have to become ready; ``namespace`` names its managers, see docs/managers.md. Several clusters may be there at a
+    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
     time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
@@ -55,12 +55,12 @@ class Cluster:
     2
     """
 
-    _keeper: _roost.Keeper | None = None  # of the managers that this cluster has started
-    _attached: str | None = None  # the namespace that it was found in
-    _namespace: str | None = None  # asked for
-    _timeout = 600.0
-    _link: "EngineLink | None" = None
+    _namespace: str | None = None
+    _is_attached = False  # to a namespace that another process keeps
     _is_on_ray = False
+    _timeout = 600.0
+    _logs_dir: str | None = None
+    _link: "EngineLink | None" = None
 
     def __init__(
         self,
@@ -76,12 +76,13 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
+        self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
             return
-        if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            attach(self, namespace)
+        if is_attaching:
+            self._namespace, self._is_attached = attach(self, namespace), True
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
@@ -118,19 +119,12 @@ class Cluster:
         self._link, self._value, self._config = engine, engine.value, engine.config
         self._is_on_ray = True
 
-    def _ray_engine(self) -> "RayEngine":
-        from roost._ray import RayEngine
-
-        if not isinstance(self._link, RayEngine):
-            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
-        return self._link
-
     allocate = Allocate()
 
     @property
     def namespace(self) -> str:
         """Of the managers of this cluster; they are started when this is first asked for."""
-        return namespace_of(self)
+        return self._engine_link().namespace
 
     @property
     def num_nodes(self) -> int:

@@ -226,10 +226,15 @@ def set_cluster(cluster: "Cluster") -> None:
     chosen.cluster = weakref.ref(cluster)
 
 
+def newest_cluster() -> "Cluster | None":
+    """The Cluster of this process that was made last, while it is there."""
+    return chosen.cluster() if chosen.cluster else None
+
+
 def find_namespace() -> str:
     """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
     name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
-    cluster = chosen.cluster() if chosen.cluster else None
+    cluster = newest_cluster()
     if name is None and cluster is not None:
         name = cluster.namespace
     if name:

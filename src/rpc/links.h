@@ -44,6 +44,9 @@ void links_end(struct links *links, int32_t rank, int32_t life, const char *why)
 enum link_state { LINK_STARTING, LINK_READY, LINK_REFUSED, LINK_ENDED };
 enum link_state links_state(struct links *links, int32_t rank, struct roost_bytes *out_bytes);
 
+/* Whether the rank said in this life, which may be over, that it cannot serve, and its words for it. */
+bool links_refusal(struct links *links, int32_t rank, struct roost_bytes *out_bytes);
+
 /* Waits until `is_enough(context)`, which is asked with the lock held after every change, or the time is
  * up: false. */
 bool links_wait(struct links *links, int32_t timeout_ms, bool (*is_enough)(void *), void *context);

@@ -62,6 +62,7 @@ struct link {
     char *body; /* the body that is being received */
     size_t body_len, body_cap;
     char *said; /* with READY or REFUSED */
+    bool has_refused;
     size_t said_len;
     char *why; /* it ended; NULL = no memory for the words */
     struct out_frame *out_first, *out_last;

@@ -300,8 +300,8 @@ def test_no_signal_to_any_part_leaves_anything(plain_engine: Engine, part: str, 
         driver.send_signal(signal.SIGTERM)
     driver.communicate()
     engine.running.remove(driver)
-    assert held.wait_end(5)
-    engine.wait_empty(5)
+    assert held.wait_end()
+    engine.wait_empty()
     assert engine.cgroups() == []
 
 
@@ -313,6 +313,19 @@ def test_a_signal_to_the_supervisor_is_a_failure(engine: Engine) -> None:
     done = engine.finish(driver)
     assert done.returncode == 5
     assert "the supervisor of the run was sent signal 15" in done.stderr
+
+
+@pytest.mark.parametrize("part", ["guardian", "supervisor"])
+def test_signals_that_mean_nothing_to_a_part_do_not_end_the_run(plain_engine: Engine, part: str) -> None:
+    pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
+    driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))
+    pipe.lines(1)
+    heard = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL, signal.SIGSTOP}
+    for number in signal.valid_signals() - heard:
+        os.kill(parts_of(plain_engine, driver)[part], number)
+    go.write()
+    done = plain_engine.finish(driver)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_stopped_supervisor_is_woken_to_stop(plain_engine: Engine) -> None:

@@ -155,18 +155,19 @@ static int finish(struct supervisor *supervisor)
     return is_empty ? 0 : GUARDIAN_NOT_EMPTY;
 }
 
-/* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
+/* Signals come as a descriptor, those that are to be heard; no other ends a run by ending us. */
 static bool open_doors(struct supervisor *supervisor)
 {
-    sigset_t mask;
+    sigset_t mask, all;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGQUIT);
-    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN); /* it would only say what write says anyway */
     supervisor->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     supervisor->epoll = epoll_create1(EPOLL_CLOEXEC);
     supervisor->null = open("/dev/null", O_RDWR | O_CLOEXEC);
