@@ -86,7 +86,8 @@ class GroupLink(Protocol):
 class EngineLink(Protocol):
     """A cluster's engine."""
 
-    namespace: str
+    @property
+    def namespace(self) -> str: ...
 
     def launch(self, request: LaunchRequest) -> GroupLink:
         """Returns when every rank is ready. Raises WorkerError with a constructor's own error, Timeout, or

@@ -104,7 +104,7 @@ class Value:
     def _check(self, may_have_failed: bool) -> None:
         """A constructor that failed is why nothing answers: its own error is what to tell."""
         owner = self._owner
-        known = owner._link._group.rank(0) if may_have_failed else {"state": ""}
+        known: dict[str, Any] = owner._link._group.rank(0) if may_have_failed else {"state": ""}
         if known["state"] == "refused":
             outcome: Outcome = read_refusal(0, known["bytes"])
             raise failure_of(owner._name, outcome, owner._placements, "to start", outcomes=[outcome]) from outcome.exception
