@@ -12,9 +12,9 @@
 
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
-    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column,
-        *worker_channel, *request;
-    PyTypeObject *processes, *leases;
+    PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
+    PyTypeObject *group, *call, *answer, *worker_channel, *request;
+    PyTypeObject *processes, *leases; /* for engines that Python drives */
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -114,17 +114,6 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
-/* Bytes-like objects of the caller, lent for one call. */
-struct buffers {
-    Py_buffer *views;
-    struct roost_bytes *bytes; /* [count] */
-    Py_ssize_t count;
-};
-
-/* Fills *out from a sequence of bytes-like objects; false with an exception. */
-bool buffers_open(struct buffers *out, PyObject *sequence);
-void buffers_close(struct buffers *buffers);
-
 /* A request that came over a channel object, which it holds. Takes it, also on failure. */
 PyObject *request_take(PyObject *channel, struct roost_request *request);
 
@@ -137,6 +126,40 @@ PyObject *binding_allow_tracing(PyObject *module, PyObject *nothing);
 PyObject *binding_groups_json(PyObject *module, PyObject *args);
 PyObject *binding_order_bundles(PyObject *module, PyObject *args);
 
+/* --- buffers and waiting (buffers.c) --- */
+
+/* Memory of Python objects, borrowed as pieces of one payload. */
+struct pieces {
+    Py_buffer *views;
+    struct roost_bytes *bytes;
+    Py_ssize_t count;
+};
+
+/* Borrows the buffers of a sequence; false with an exception. */
+bool pieces_open(struct pieces *out, PyObject *sequence, const char *what);
+void pieces_close(struct pieces *pieces);
+
+/* "NAME=value" texts, NULL-terminated, from a mapping, in the encoding of the file system; NULL with an
+ * exception. Free with PyMem_Free; *out_keeper keeps them alive. */
+const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper);
+
+/* Seconds or None as milliseconds, -1 = no limit; false with an exception. */
+bool binding_timeout(PyObject *seconds, int32_t *out_ms);
+
+/* The next slice of a wait, short enough to hear signals in between; -1 = no limit. */
+int32_t binding_slice(int32_t *left_ms);
+
+/* A call on its way; takes it, also on failure. */
+PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call);
+
+/* {component, rank, life, ...} of a life that has ended. */
+PyObject *binding_end(const struct roost_event *end);
+
+/* Functions of the module for forked workers (forked.c). */
+PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
+PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
+
+extern PyType_Spec group_spec, call_spec, answer_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec, worker_channel_spec, request_spec;
 extern PyType_Spec processes_spec, leases_spec;

@@ -1,33 +1,112 @@
-/* buffers.c - bytes-like objects of the caller, lent to the library for one call. */
+/* buffers.c - Python's memory as pieces of a payload, its mappings as an environment, its seconds as
+ * milliseconds. */
+#include <math.h>
+
 #include "binding.h"
 
-void buffers_close(struct buffers *buffers)
+bool pieces_open(struct pieces *out, PyObject *sequence, const char *what)
 {
-    for (Py_ssize_t i = 0; i < buffers->count; i++)
-        PyBuffer_Release(&buffers->views[i]);
-    PyMem_Free(buffers->views);
-    PyMem_Free(buffers->bytes);
-}
-
-bool buffers_open(struct buffers *out, PyObject *sequence)
-{
-    PyObject *list = PySequence_Tuple(sequence);
-    Py_ssize_t count = list ? PyTuple_Size(list) : 0;
-    *out = (struct buffers){.views = PyMem_Calloc((size_t)count + 1, sizeof *out->views),
-                            .bytes = PyMem_Calloc((size_t)count + 1, sizeof *out->bytes)};
-    bool is_good = list && out->views && out->bytes;
-    if (list && !is_good)
+    *out = (struct pieces){0};
+    PyObject *items = PySequence_Tuple(sequence);
+    Py_ssize_t count = items ? PyTuple_Size(items) : 0;
+    if (!items)
+        return false;
+    out->views = PyMem_Calloc((size_t)count + 1, sizeof *out->views);
+    out->bytes = PyMem_Calloc((size_t)count + 1, sizeof *out->bytes);
+    bool is_good = out->views && out->bytes;
+    if (!is_good)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; is_good && i < count; i++) {
-        Py_buffer *view = &out->views[i];
-        is_good = PyObject_GetBuffer(PyTuple_GetItem(list, i), view, PyBUF_SIMPLE) == 0;
-        if (is_good) {
-            out->bytes[i] = (struct roost_bytes){view->buf, (size_t)view->len};
-            out->count++;
+        PyObject *item = PyTuple_GetItem(items, i);
+        is_good = PyObject_GetBuffer(item, &out->views[i], PyBUF_SIMPLE) == 0;
+        if (!is_good) {
+            if (PyErr_ExceptionMatches(PyExc_TypeError))
+                PyErr_Format(PyExc_TypeError, "%s[%zd] must be bytes or the like, not %R", what, i,
+                             (PyObject *)Py_TYPE(item));
+            break;
         }
+        out->bytes[i] = (struct roost_bytes){out->views[i].buf, (size_t)out->views[i].len};
+        out->count++;
     }
-    Py_XDECREF(list); /* the views hold the objects */
+    Py_DECREF(items); /* the views hold what they show */
     if (!is_good)
-        buffers_close(out);
+        pieces_close(out);
     return is_good;
+}
+
+void pieces_close(struct pieces *pieces)
+{
+    for (Py_ssize_t i = 0; i < pieces->count; i++)
+        PyBuffer_Release(&pieces->views[i]);
+    PyMem_Free(pieces->views);
+    PyMem_Free(pieces->bytes);
+    *pieces = (struct pieces){0};
+}
+
+/* b"NAME=value" of one item of a mapping, or NULL with an exception. */
+static PyObject *entry_of(PyObject *pair, const char *what)
+{
+    PyObject *name = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1), *bytes = NULL;
+    if (!name || !value || !PyUnicode_Check(name) || !PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s must map str to str, not %R", what, pair);
+        return NULL;
+    }
+    PyObject *text = PyUnicode_FromFormat("%U=%U", name, value);
+    if (text && !PyUnicode_FSConverter(text, &bytes))
+        bytes = NULL;
+    Py_XDECREF(text);
+    return bytes;
+}
+
+const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper)
+{
+    PyObject *items = PyMapping_Items(mapping);
+    Py_ssize_t count = items ? PyList_Size(items) : 0;
+    PyObject *keeper = items ? PyList_New(0) : NULL;
+    const char **texts = keeper ? PyMem_Calloc((size_t)count + 1, sizeof *texts) : NULL;
+    bool is_good = texts != NULL;
+    for (Py_ssize_t i = 0; is_good && i < count; i++) {
+        PyObject *entry = entry_of(PyList_GetItem(items, i), what);
+        is_good = entry && PyList_Append(keeper, entry) == 0;
+        if (is_good)
+            texts[i] = PyBytes_AsString(entry);
+        Py_XDECREF(entry);
+    }
+    Py_XDECREF(items);
+    if (is_good) {
+        *out_keeper = keeper;
+        return texts;
+    }
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    PyMem_Free(texts);
+    Py_XDECREF(keeper);
+    return NULL;
+}
+
+bool binding_timeout(PyObject *seconds, int32_t *out_ms)
+{
+    *out_ms = -1;
+    if (seconds == Py_None)
+        return true;
+    double value = PyFloat_AsDouble(seconds);
+    if (PyErr_Occurred())
+        return false;
+    if (isnan(value) || value < 0) {
+        PyErr_Format(PyExc_ValueError, "timeout must be seconds from 0 on, not %R", seconds);
+        return false;
+    }
+    /* Rounded up: who asks for a little must not be told that nothing came without a look. */
+    *out_ms = value * 1000 >= INT32_MAX ? -1 : (int32_t)ceil(value * 1000);
+    return true;
+}
+
+int32_t binding_slice(int32_t *left_ms)
+{
+    enum { SLICE_MS = 200 };
+    if (*left_ms < 0)
+        return SLICE_MS;
+    int32_t slice = *left_ms < SLICE_MS ? *left_ms : SLICE_MS;
+    *left_ms -= slice;
+    return slice;
 }

@@ -85,6 +85,10 @@ static PyMethodDef methods[] = {
     {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},
     {"allow_tracing", binding_allow_tracing, METH_NOARGS,
      "lets the user's other processes look into this one with a debugger"},
+    {"follow_parent", binding_follow_parent, METH_O,
+     "Whether the parent has that pid; this process dies with it."},
+    {"duplicate_above", binding_duplicate_above, METH_VARARGS,
+     "(fd, least): a second descriptor for the same thing, not below `least`"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -149,7 +153,10 @@ static int execute(PyObject *module)
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
     it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
     it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
-    it->processes = it->request ? add_type(module, &processes_spec) : NULL;
+    it->group = it->request ? add_type(module, &group_spec) : NULL;
+    it->call = it->group ? add_type(module, &call_spec) : NULL;
+    it->answer = it->call ? add_type(module, &answer_spec) : NULL;
+    it->processes = it->answer ? add_type(module, &processes_spec) : NULL;
     it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
     if (!it->leases ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
@@ -176,6 +183,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->leases);
     Py_VISIT(it->worker_channel);
     Py_VISIT(it->request);
+    Py_VISIT(it->group);
+    Py_VISIT(it->call);
+    Py_VISIT(it->answer);
     return 0;
 }
 
@@ -196,6 +206,9 @@ static int clear(PyObject *module)
     Py_CLEAR(it->leases);
     Py_CLEAR(it->worker_channel);
     Py_CLEAR(it->request);
+    Py_CLEAR(it->group);
+    Py_CLEAR(it->call);
+    Py_CLEAR(it->answer);
     return 0;
 }
 

@@ -67,13 +67,13 @@ static PyObject *answer(PyObject *self, PyObject *sequence, answering *send)
     struct request_object *it = (struct request_object *)self;
     struct roost_error error;
     enum roost_code code;
-    struct buffers parts;
-    if (!buffers_open(&parts, sequence))
+    struct pieces parts;
+    if (!pieces_open(&parts, sequence, "parts"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     code = send(it->request, parts.bytes, (size_t)parts.count, &error);
     Py_END_ALLOW_THREADS
-    buffers_close(&parts);
+    pieces_close(&parts);
     if (code != ROOST_OK)
         return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
     Py_RETURN_NONE;

@@ -2,7 +2,6 @@
  *
  * Waiting is done without the GIL, in poll, so that Python's signal handlers run. */
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <time.h>
 
@@ -45,45 +44,17 @@ static PyObject *channel_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return channel_take(type, worker, &error);
 }
 
-/* "NAME=value" of every item of a mapping. */
-static PyObject *variable_list(PyObject *environ_mapping)
+static PyObject *channel_open(PyObject *class, PyObject *mapping)
 {
-    PyObject *items = PyMapping_Items(environ_mapping), *list = items ? PyList_New(0) : NULL;
-    for (Py_ssize_t i = 0; list && i < PyList_Size(items); i++) {
-        PyObject *name, *value;
-        if (PyArg_ParseTuple(PyList_GetItem(items, i), "UU", &name, &value))
-            binding_append(&list, PyUnicode_FromFormat("%U=%U", name, value));
-        else
-            Py_CLEAR(list);
-    }
-    Py_XDECREF(items);
-    return list;
-}
-
-static PyObject *channel_open(PyObject *class, PyObject *environ_mapping)
-{
-    PyTypeObject *type = (PyTypeObject *)class;
-    PyObject *list = variable_list(environ_mapping);
-    /* Values need not be UTF-8: they are bytes here, as the process was given them. */
-    Py_ssize_t count = list ? PyList_Size(list) : 0;
-    const char **env = PyMem_Calloc((size_t)count + 1, sizeof *env);
-    PyObject *keep = PyList_New(0);
-    bool is_good = list && env && keep;
-    for (Py_ssize_t i = 0; is_good && i < count; i++) {
-        PyObject *bytes = PyUnicode_EncodeFSDefault(PyList_GetItem(list, i));
-        is_good = bytes && (env[i] = PyBytes_AsString(bytes)) && PyList_Append(keep, bytes) == 0;
-        Py_XDECREF(bytes);
-    }
+    PyObject *keeper;
+    const char **env = binding_environment(mapping, "environ", &keeper);
+    if (!env)
+        return NULL;
     struct roost_error error;
-    PyObject *self = NULL;
-    if (is_good)
-        self = channel_take(type, roost_worker_open(env, &error), &error);
-    else if (!PyErr_Occurred())
-        PyErr_NoMemory();
+    struct roost_worker *worker = roost_worker_open(env, &error);
     PyMem_Free(env);
-    Py_XDECREF(keep);
-    Py_XDECREF(list);
-    return self;
+    Py_DECREF(keeper);
+    return channel_take((PyTypeObject *)class, worker, &error);
 }
 
 typedef enum roost_code telling(struct roost_worker *worker, const struct roost_bytes *bytes,
@@ -94,13 +65,13 @@ static PyObject *tell(PyObject *self, PyObject *sequence, telling *send)
     struct channel_object *it = (struct channel_object *)self;
     struct roost_error error;
     enum roost_code code;
-    struct buffers parts;
-    if (!buffers_open(&parts, sequence))
+    struct pieces parts;
+    if (!pieces_open(&parts, sequence, "parts"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     code = send(it->worker, parts.bytes, (size_t)parts.count, &error);
     Py_END_ALLOW_THREADS
-    buffers_close(&parts);
+    pieces_close(&parts);
     if (code != ROOST_OK)
         return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
     Py_RETURN_NONE;
@@ -123,24 +94,6 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Milliseconds of a Python timeout, -1 = no limit; false with an exception. */
-static bool read_timeout(PyObject *value, int64_t *out)
-{
-    *out = -1;
-    if (value == Py_None)
-        return true;
-    double seconds = PyFloat_AsDouble(value);
-    if (seconds == -1.0 && PyErr_Occurred())
-        return false;
-    if (isnan(seconds) || seconds < 0.0) {
-        PyErr_SetString(PyExc_ValueError, "timeout must not be negative");
-        return false;
-    }
-    if (seconds < 1e9)
-        *out = (int64_t)ceil(seconds * 1000.0);
-    return true;
-}
-
 /* Takes what is there, waiting for it until `deadline` (-1 = no limit); *out NULL when time was up or
  * the driver has gone. False with an exception. */
 static bool take(struct channel_object *it, int64_t deadline, struct roost_request **out)
@@ -157,7 +110,7 @@ static bool take(struct channel_object *it, int64_t deadline, struct roost_reque
             int64_t left = deadline < 0 ? -1 : deadline - now_ms();
             is_late = deadline >= 0 && left <= 0;
             struct pollfd wait = {.fd = roost_worker_fd(it->worker), .events = POLLIN};
-            if (!is_late && poll(&wait, 1, left > INT32_MAX ? INT32_MAX : (int)left) < 0)
+            if (!is_late && poll(&wait, 1, (int)left) < 0)
                 failure = errno;
         }
         Py_END_ALLOW_THREADS
@@ -176,8 +129,8 @@ static PyObject *next(PyObject *self, PyObject *args)
 {
     struct channel_object *it = (struct channel_object *)self;
     PyObject *timeout = Py_None;
-    int64_t wait_ms;
-    if (!PyArg_ParseTuple(args, "|O:next", &timeout) || !read_timeout(timeout, &wait_ms))
+    int32_t wait_ms;
+    if (!PyArg_ParseTuple(args, "|O:next", &timeout) || !binding_timeout(timeout, &wait_ms))
         return NULL;
     if (it->is_taking) {
         PyErr_SetString(PyExc_RuntimeError, "another thread is waiting for the next request");

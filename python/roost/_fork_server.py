@@ -1,197 +1,189 @@
-"""The warm program of a group: an interpreter that has imported what the workers need, and forks them.
+"""The warm interpreter: imports what the workers of a group need, once, and forks them on request.
 
-    python _fork_server.py '{"executable": …, "prefix": …, "path": […], "modules": […]}'
+``python -m roost._fork_server JSON`` with ``{"path": [...], "modules": [...], "main": "module"}``, started by
+the supervisor of a run with one end of their channel as descriptor 3; src/launch/local/forks.h says what goes
+over it. It has one thread: a fork copies no other, and a lock that one of them held would stay locked.
 
-The supervisor of the run starts it with a channel as descriptor 3 and asks for one worker at a time
-(src/launch/local/forks.h is the protocol). It has one thread, imports libraries only, and none of the
-variables that tell ranks apart while it does: nothing of one rank can be left in another. A worker is the
-child of a process in between that exits at once, so that the supervisor becomes its parent; it waits for
-that before it does anything."""
+A worker must be the supervisor's child, and fork() gives it to the one who forks. So the server forks one in
+between, which forks the workers that were asked for, tells of them and exits; the kernel then hands them to the
+supervisor. Each of them waits for that before it does anything.
+"""
 
 import gc
 import importlib
 import json
 import os
+import random
 import select
 import socket
 import struct
 import sys
-import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-CHANNEL = 3  # of this program to the supervisor, and of a worker to its driver
-FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
+from roost import _roost
+
+CHANNEL = 3
 HEADER = struct.Struct("=IHHI")  # magic, version, type, length
-MAGIC, VERSION = 0x54534F52, 1
 NUMBERS = struct.Struct("=iii")
-LARGEST = 1 << 16
-DESCRIPTORS = 3  # stdout, stderr, channel
+MAGIC, VERSION = 0x54534F52, 1
+FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
+MESSAGE_MAX = HEADER.size + 32 * 1024
+FDS = 3  # stdout, stderr, the channel to the driver
 
 
-@dataclass
-class Order:
-    """A worker to fork."""
+@dataclass(frozen=True)
+class Wanted:
+    """A worker that is asked for."""
 
     rank: int
     life: int
     supervisor: int
-    folder: bytes
-    environ: dict[bytes, bytes]
-    descriptors: list[int]
+    cwd: bytes
+    environment: list[bytes]
+    fds: list[int]
 
 
-def receive(channel: socket.socket) -> Order | None:
-    """The next one; None when the supervisor wants no more."""
-    while True:
-        select.select([channel], [], [])
-        try:
-            data, descriptors, _, _ = socket.recv_fds(channel, LARGEST, DESCRIPTORS)
-        except BlockingIOError:
-            continue
-        if not data:
-            return None
-        return read_order(data, descriptors)
+# --- the channel
 
 
-def read_order(data: bytes, descriptors: list[int]) -> Order:
-    magic, version, kind, length = HEADER.unpack_from(data)
-    body = data[HEADER.size :]
-    if (magic, version, kind, length) != (MAGIC, VERSION, FORK_ONE, len(body)) or len(descriptors) != DESCRIPTORS:
-        raise ValueError("what came is not an order for a worker")
-    rank, life, supervisor = NUMBERS.unpack_from(body)
-    folder, *variables = body[NUMBERS.size :].split(b"\0")[:-1]
-    environ = dict(variable.split(b"=", 1) for variable in variables if b"=" in variable)
-    return Order(rank, life, supervisor, folder, environ, descriptors)
+def send(channel: socket.socket, kind: int, body: bytes) -> None:
+    channel.sendall(HEADER.pack(MAGIC, VERSION, kind, len(body)) + body)
 
 
-def tell(channel: socket.socket, kind: int, body: bytes) -> None:
-    message = HEADER.pack(MAGIC, VERSION, kind, len(body)) + body
-    while True:
-        try:
-            channel.send(message)
-            return
-        except BlockingIOError:
-            select.select([], [channel], [])
-
-
-def import_modules(names: list[str]) -> None:
-    """What cannot be imported is left to the workers: they can tell."""
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except Exception:
-            continue
-
-
-def forget_ranks(environ: dict[bytes, bytes]) -> None:
-    """The environment of this program alone: it was started with its first worker's."""
-    keep = (b"PATH", b"HOME", b"USER", b"LANG", b"TMPDIR", b"VIRTUAL_ENV")
-    early = (b"LD_", b"LC_", b"PYTHON", b"GLIBC_", b"MALLOC_", b"OPENBLAS_", b"OMP_", b"MKL_", b"KMP_", b"XDG_")
-    for name in list(environ):
-        if name not in keep and not name.startswith(early):
-            del environ[name]
-
-
-def fork_worker(channel: socket.socket, order: Order) -> bool:
-    """True in the worker, when it may begin. Here: when the process in between has gone."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    between = os.fork()
-    if between:
-        for descriptor in order.descriptors:
-            os.close(descriptor)
-        os.waitpid(between, 0)
-        return False
-    parent = os.pidfd_open(os.getpid())
-    worker = os.fork()
-    if worker:
-        tell(channel, FORK_BORN, NUMBERS.pack(order.rank, order.life, worker))
-        os._exit(0)
-    select.select([parent], [], [])
-    os.close(parent)
-    return True
-
-
-def become_worker(channel: socket.socket, order: Order) -> None:
-    """What a process that is executed has from its start."""
-    from roost import _roost
-
-    if not _roost.follow_parent(order.supervisor):
-        os._exit(1)  # the run has ended meanwhile
-    os.setsid()
-    stdout, stderr, own = order.descriptors
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
-    channel.detach()
-    os.dup2(own, CHANNEL, inheritable=False)
-    os.closerange(CHANNEL + 1, max(order.descriptors) + 1)
-    for name in list(os.environb):
-        del os.environb[name]
-    os.environb.update(order.environ)
-    if order.folder:
-        os.chdir(order.folder)
-    refresh_random()
-
-
-def refresh_random() -> None:
-    """Numbers as in a new interpreter: of random and numpy from the system, of torch from its own first seed."""
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-    if "torch" in sys.modules:
-        torch = sys.modules["torch"]
-        torch.manual_seed(torch.initial_seed())
-
-
-def warm_up(words: str) -> str:
-    """Imports; why this program cannot serve, or nothing."""
-    forget_ranks(os.environb)  # type: ignore[arg-type]
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.insert(0, folder)
+def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
+    """The next worker that is asked for; None at the end, or, with MSG_DONTWAIT, when none is waiting."""
     try:
-        import cloudpickle
+        # Not recv_fds, which forgets its flags.
+        message, control, _, _ = channel.recvmsg(MESSAGE_MAX, socket.CMSG_LEN(FDS * 4), flags | socket.MSG_CMSG_CLOEXEC)
+    except BlockingIOError:
+        return None
+    if not message:
+        return None
+    fds = [fd for _, kind, data in control if kind == socket.SCM_RIGHTS for (fd,) in struct.iter_unpack("=i", data)]
+    magic, version, kind, length = HEADER.unpack_from(message)
+    body = message[HEADER.size :]
+    if (magic, version, kind, length, len(fds)) != (MAGIC, VERSION, FORK_ONE, len(body), FDS):
+        raise SystemExit("what came from the supervisor is not a request")
+    cwd, *environment = body[NUMBERS.size :].split(b"\0")[:-1]
+    rank, life, supervisor = NUMBERS.unpack_from(body)
+    return Wanted(rank, life, supervisor, cwd, environment, fds)
 
-        import roost._serve
-    finally:
-        sys.path.remove(folder)
-    facts = json.loads(words)
-    roost._serve.use_search_path(facts["executable"], facts["prefix"], facts["path"])
-    import_modules(facts["modules"])
-    if threading.active_count() > 1:
-        return f"importing {', '.join(facts['modules'])} has started threads"
-    gc.collect()
-    gc.freeze()  # what is shared stays shared
-    return "" if cloudpickle else ""
+
+# --- warming up
+
+
+def warm_up(path: Sequence[str], modules: Sequence[str]) -> None:
+    sys.path[:] = path
+    for name in modules:
+        importlib.import_module(name)
+    # Libraries with threads of their own (OpenBLAS) end them before a fork and begin them again when they
+    # are needed: what is counted is what is left after one.
+    if (pid := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    if (threads := len(os.listdir("/proc/self/task"))) > 1:
+        raise RuntimeError(f"what it imports has started {threads - 1} threads, which a fork would not have")
+
+
+# --- forking
+
+
+def serve(channel: socket.socket) -> Wanted | None:
+    """Forks workers until the supervisor has gone. In a worker: what it was asked for."""
+    while (wanted := receive(channel)) is not None:
+        batch = [wanted]
+        while (another := receive(channel, socket.MSG_DONTWAIT)) is not None:
+            batch.append(another)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if (between := os.fork()) == 0:
+            return fork_batch(channel, batch)
+        os.waitpid(between, 0)
+        for one in batch:
+            close_all(one.fds)
+    return None
+
+
+def fork_batch(channel: socket.socket, batch: list[Wanted]) -> Wanted:
+    """In the process between: returns in the workers only."""
+    own = os.pidfd_open(os.getpid())
+    for one in batch:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            send(channel, FORK_COLD, f"cannot fork: {error.strerror}".encode())
+            break
+        if pid == 0:
+            channel.close()
+            for other in batch:
+                if other is not one:
+                    close_all(other.fds)
+            select.select([own], [], [])  # until the process between has gone
+            os.close(own)
+            return one
+        send(channel, FORK_BORN, NUMBERS.pack(one.rank, one.life, pid))
+    os._exit(0)
+
+
+def close_all(fds: Sequence[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+# --- in a worker
+
+
+def become(wanted: Wanted) -> None:
+    """What a program that is executed finds: its session, its descriptors, its environment."""
+    if not _roost.follow_parent(wanted.supervisor):
+        os._exit(127)  # the supervisor has gone in between
+    os.setsid()
+    out, err, channel = wanted.fds
+    null = os.open("/dev/null", os.O_RDWR)
+    # Sources first go above all targets: one may stand where another one goes.
+    sources = [_roost.duplicate_above(fd, CHANNEL + 1) for fd in (null, out, err, channel)]
+    close_all([null, *(fd for fd in wanted.fds if fd > CHANNEL)])
+    for target, source in enumerate(sources):
+        os.dup2(source, target, inheritable=target < CHANNEL)
+        os.close(source)
+    os.environ.clear()
+    for entry in wanted.environment:
+        name, _, value = entry.partition(b"=")
+        os.environb[name] = value
+    time.tzset()
+    if wanted.cwd:
+        os.chdir(wanted.cwd)
+    seed()
+
+
+def seed() -> None:
+    """Workers that were forked from one interpreter must not draw the same numbers."""
+    random.seed()
+    if (numpy := sys.modules.get("numpy")) is not None and "numpy.random" in sys.modules:
+        numpy.random.seed()
 
 
 def main() -> int:
+    order = json.loads(sys.argv[1])
+    os.environ.pop("ROOST_CHANNEL", None)  # of the first worker, whose environment this one has
     channel = socket.socket(fileno=CHANNEL)
-    channel.setblocking(False)
+    channel.set_inheritable(False)
+    channel.setblocking(True)
     try:
-        problem = warm_up(sys.argv[1])
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-    if problem:
-        tell(channel, FORK_COLD, problem.encode())
+        warm_up(order["path"], [*order["modules"], order["main"]])
+    except BaseException as error:
+        send(channel, FORK_COLD, f"{type(error).__name__}: {error}".encode()[:256])
         return 0
-    while True:
-        order = receive(channel)
-        if order is None:
-            return 0
-        try:
-            is_worker = fork_worker(channel, order)
-        except OSError as error:
-            tell(channel, FORK_COLD, f"cannot fork: {error.strerror}".encode())
-            return 0
-        if is_worker:
-            break
-    become_worker(channel, order)
-    from roost import _roost
-    from roost._serve import serve
-
-    sys.argv = [""]
-    return serve(_roost.WorkerChannel.open(dict(os.environ)), os.environ)
+    gc.collect()
+    gc.freeze()  # collecting would touch, and so copy, every page of the workers
+    wanted = serve(channel)
+    if wanted is None:
+        return 0
+    become(wanted)
+    sys.argv = [sys.argv[0]]
+    return importlib.import_module(order["main"]).main()  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The local engine: groups as processes of this machine, over the C library's groups and calls."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -16,7 +17,9 @@ from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
+from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_value
+from roost._warm import library_modules
 
 POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
 
@@ -39,15 +42,18 @@ class LocalEngine:
         group = _roost.Group(
             self._config, self._cluster, request.placements, request.name, worker_command(request), dict(os.environ), extra,
             find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
+            port_base=int(os.environ.get("ROOST_PORT_BASE", "0")), forker=forker_command(request),
         )  # fmt: skip
+        screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
+        running = LocalGroup(group, screen)
         try:
             starting = group.call(START, message, None, None)
             wait_ready(group, request)
             del starting
         except BaseException:
-            group.close()
+            running.close()
             raise
-        return LocalGroup(group)
+        return running
 
     def find_group(self, name: str) -> "LocalGroup":
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
@@ -69,6 +75,14 @@ def worker_command(request: LaunchRequest) -> list[str]:
     return command + [f"{rank}={path}" for rank, path in request.interpreters.items()]
 
 
+def forker_command(request: LaunchRequest) -> list[str] | None:
+    """The warm program that forks the workers; None where each has to be started by itself."""
+    if not request.warm or request.interpreters:
+        return None
+    order = {"path": search_path(), "modules": library_modules(request.cls), "main": "roost._worker_main"}
+    return [sys.executable, "-P", "-m", "roost._fork_server", json.dumps(order)]
+
+
 def find_program() -> str:
     """The roost program that came with this package."""
     here = Path(__file__).parent
@@ -83,17 +97,17 @@ def find_program() -> str:
 
 
 def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
-    try:
-        group.wait_ready(request.timeout)
-    except _roost.Error as error:
-        rank = getattr(error, "rank", -1)
-        refusal = getattr(error, "refusal", None)
-        if error.code == "timeout":
-            raise Timeout(f"group {request.name!r} was not ready after {request.timeout:g} s: {error}") from None
-        if error.code != "worker":
-            raise EngineError(f"group {request.name!r} could not be started: {error}") from error
-        outcome = read_refusal(rank, refusal) if refusal else Outcome(rank, "unknown", error=str(error), end=end_of(group, rank))
-        raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
+    problem = group.wait_ready(request.timeout)
+    if problem is None:
+        return
+    code, message, rank = problem
+    if code == "timeout":
+        raise Timeout(f"group {request.name!r} was not ready after {request.timeout:g} s: {message}")
+    if code != "worker" or rank < 0:
+        raise EngineError(f"group {request.name!r} could not be started: {message}")
+    known = group.rank(rank)
+    outcome = read_refusal(rank, known["bytes"]) if known["state"] == "refused" else Outcome(rank, "unknown", error=message, end=known["end"])
+    raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
 
 
 def read_refusal(rank: int, message: bytes) -> Outcome:
@@ -108,8 +122,8 @@ def end_of(group: _roost.Group, rank: int) -> dict[str, Any] | None:
 
 
 class LocalGroup:
-    def __init__(self, group: _roost.Group) -> None:
-        self._group = group
+    def __init__(self, group: _roost.Group, screen: Screen | None) -> None:
+        self._group, self._screen = group, screen
         self.world_size = group.size
         self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
         self._lock = threading.Lock()
@@ -119,6 +133,8 @@ class LocalGroup:
 
     def close(self) -> None:
         self._group.close()
+        if self._screen is not None:
+            self._screen.close()
 
     def watch(self) -> "Watch":
         """What tells coroutines of the running loop that answers have come."""
@@ -175,7 +191,7 @@ class LocalCall:
     def outcomes(self) -> list[Outcome]:
         return [self._read(*outcome) for outcome in self._call.outcomes()]
 
-    def _read(self, rank: int, word: str, message: memoryview | bytes, why: str) -> Outcome:
+    def _read(self, rank: int, word: str, message: _roost.Answer | bytes, why: str) -> Outcome:
         if word == "value":
             return read_answer(memoryview(message)).outcome(rank)
         if word == "error":

@@ -1,4 +1,5 @@
 /* Leases seen from one process: what is leased, how it is held, and every way to be refused. */
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 
@@ -182,6 +183,17 @@ TEST(a_port_is_held_again_between_two_lives)
     roost_leases_free(leases);
 }
 
+/* An answer, if there is one: loopback answers at once, but for a busy machine. */
+static enum port_answer ask(struct port_probe *probe, int32_t port)
+{
+    enum port_answer answer = port_probe_start(probe, port);
+    for (int i = 0; i < 40 && answer == PORT_WAITING; i++) {
+        (void)poll(NULL, 0, 5);
+        answer = port_probe_check(probe);
+    }
+    return answer;
+}
+
 TEST(a_handed_socket_serves_one_life_after_the_other)
 {
     struct roost_error err;
@@ -190,14 +202,14 @@ TEST(a_handed_socket_serves_one_life_after_the_other)
         roost_leases_new(&options, &(struct roost_port_want){1, true}, 1, &err);
     assert_non_null(leases);
     struct port_probe probe;
-    assert_int_equal(port_probe_start(&probe, roost_leases_port(leases, 0)), PORT_CLOSED);
+    assert_int_equal(ask(&probe, roost_leases_port(leases, 0)), PORT_CLOSED);
     for (int life = 0; life < 2; life++) {
         pid_t child = fork();
         if (child == 0)
             _exit(listen(roost_leases_fd(leases, 0, 0), 8) == 0 ? 0 : 1);
         assert_int_equal(status_of(child), 0);
         assert_int_equal(roost_leases_hold(leases, 0, &err), ROOST_OK);
-        assert_int_equal(port_probe_start(&probe, roost_leases_port(leases, 0)), PORT_OPEN);
+        assert_int_equal(ask(&probe, roost_leases_port(leases, 0)), PORT_OPEN);
     }
     roost_leases_free(leases);
 }
@@ -208,25 +220,24 @@ TEST(a_probe_tells_who_listens_without_waiting)
     int server = bind_loopback(25000, true);
     int before = count_open_files();
     assert_true(server >= 0);
-    assert_int_equal(port_probe_start(&probe, 25000), PORT_CLOSED); /* only bound */
+    assert_int_equal(ask(&probe, 25000), PORT_CLOSED); /* only bound */
     listen(server, 1);
-    assert_int_equal(port_probe_start(&probe, 25000), PORT_OPEN);
+    assert_int_equal(ask(&probe, 25000), PORT_OPEN);
     enum port_answer answer =
         PORT_OPEN; /* nobody accepts: the queue fills, and then it must wait */
     for (int i = 0; i < 10 && answer == PORT_OPEN; i++)
-        answer = port_probe_start(&probe, 25000);
+        answer = ask(&probe, 25000);
     assert_int_equal(answer, PORT_WAITING);
-    assert_int_equal(port_probe_check(&probe), PORT_WAITING);
     port_probe_end(&probe);
     port_probe_end(&probe);
     assert_int_equal(count_open_files(), before);
     close(server);
     server = bind_to(AF_INET6, SOCK_STREAM, &in6addr_loopback, 25001, true, true);
     assert_true(server >= 0 && listen(server, 1) == 0);
-    assert_int_equal(port_probe_start(&probe, 25001), PORT_OPEN);
+    assert_int_equal(ask(&probe, 25001), PORT_OPEN);
     close(server);
-    assert_int_equal(port_probe_start(&probe, 0), PORT_CLOSED);
-    assert_int_equal(port_probe_start(&probe, 65536), PORT_CLOSED);
+    assert_int_equal(ask(&probe, 0), PORT_CLOSED);
+    assert_int_equal(ask(&probe, 65536), PORT_CLOSED);
 }
 
 /* --- refusals --- */

@@ -2,6 +2,7 @@
  * Refusals come at once; a full queue of a busy server makes the kernel wait, and we do not. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,28 +26,32 @@ static int start_one(int family, int32_t port)
     return -1;
 }
 
-/* A connection from a port to itself stands too, by TCP's simultaneous open, with nobody listening. */
-static bool is_own(int fd)
+/* To somebody else: a connection from a port to itself stands too, by TCP's simultaneous open, with
+ * nobody listening. */
+static bool is_connected(int fd)
 {
     struct sockaddr_storage own, peer;
     socklen_t own_len = sizeof own, peer_len = sizeof peer;
     memset(&own, 0, sizeof own);
     memset(&peer, 0, sizeof peer);
     return getsockname(fd, (struct sockaddr *)&own, &own_len) == 0 &&
-           getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 && own_len == peer_len &&
-           memcmp(&own, &peer, own_len) == 0;
+           getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 &&
+           (own_len != peer_len || memcmp(&own, &peer, own_len) != 0);
 }
 
+/* Only poll knows whether there is an answer: a connection that waits has no error, and one that was
+ * refused has none any more once it was asked for. */
 static enum port_answer check_one(int fd)
 {
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof peer, error_len = sizeof(int);
+    struct pollfd asked = {fd, POLLOUT, 0};
     int error = 0;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0 || error != 0)
-        return PORT_CLOSED;
-    if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
+    socklen_t len = sizeof error;
+    if (poll(&asked, 1, 0) <= 0)
         return PORT_WAITING;
-    return is_own(fd) ? PORT_CLOSED : PORT_OPEN;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0 ||
+        !(asked.revents & POLLOUT))
+        return PORT_CLOSED;
+    return is_connected(fd) ? PORT_OPEN : PORT_CLOSED;
 }
 
 enum port_answer port_probe_start(struct port_probe *probe, int32_t port)

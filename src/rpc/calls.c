@@ -11,7 +11,7 @@ static const char no_memory[] = "there was no memory to send it";
 
 const char *roost_outcome_word(enum roost_outcome_kind kind)
 {
-    static const char *const words[] = {"pending", "value", "error", "unknown", "not run"};
+    static const char *const words[] = {"pending", "value", "error", "unknown", "not_run"};
     return (size_t)kind < sizeof words / sizeof *words ? words[kind] : "?";
 }
 

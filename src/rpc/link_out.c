@@ -239,6 +239,7 @@ bool link_release_region(struct link *link, uint32_t id)
         if (link->maps[i].region->id == id && link->maps[i].uses) {
             link->maps[i].uses--;
             regions_drop(&link->links->regions, link->maps[i].region, 1);
+            link->links->has_changed = true;
             links_trim_regions(link->links);
             return true;
         }

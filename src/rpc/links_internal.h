@@ -22,7 +22,7 @@ enum {
     SCRATCH_SIZE = 64 << 10,
     PARTS_MAX = 32,               /* pieces of one send */
     SHARE_MIN = 128 << 10,        /* a payload of this size goes by shared memory */
-    SHARE_SEVERAL_MIN = 64 << 10, /* the same for one that goes to several ranks */
+    SHARE_SEVERAL_MIN = 32 << 10, /* the same for one that goes to several ranks */
 };
 
 struct slot {

@@ -169,6 +169,23 @@ static void bind_port(const char *port, bool is_listening)
         die("listen");
 }
 
+/* Listens on ::1 with a queue that is full: who connects there waits. Without IPv6 it does nothing. */
+static void fill_queue(const char *port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                   .sin6_port = htons((uint16_t)atoi(port)),
+                                   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return;
+    if (listen(fd, 0) != 0)
+        die("listen");
+    for (int i = 0; i < 3; i++) {
+        int other = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(other, (struct sockaddr *)&address, sizeof address);
+    }
+}
+
 /* Stands at another process's grave without letting its parent near. */
 static void seize(const char *pipe)
 {
@@ -218,6 +235,8 @@ static void step(const char *word, const char *argument)
         bind_port(argument, false);
     } else if (strcmp(word, "serve") == 0) {
         bind_port(argument, true);
+    } else if (strcmp(word, "clog") == 0) {
+        fill_queue(argument);
     } else if (strcmp(word, "listen") == 0) {
         if (listen(atoi(argument), 8) != 0)
             die("listen");

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from engine import Engine
+from worker_home import ENGINES, WorkerHome, make_home
 
 
 @pytest.fixture(params=[True, False], ids=["cgroup", "no-cgroup"])
@@ -21,3 +22,15 @@ def plain_engine(tmp_path: Path) -> Iterator[Engine]:
     home = Engine(tmp_path)
     yield home
     home.close()
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerHome]:
+    """Where the groups of a file run, on each engine."""
+    yield from make_home(request.param, tmp_path_factory.mktemp("workers"))
+
+
+@pytest.fixture(params=ENGINES)
+def own_workers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkerHome]:
+    """The same for a single test."""
+    yield from make_home(request.param, tmp_path)

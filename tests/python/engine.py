@@ -3,10 +3,12 @@
 ROOST  the program (default build/roost); its tests/engine_worker is what the processes run
 """
 
+import errno
 import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -83,6 +85,28 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+class PortShare:
+    """Ports that no other process of the tests on this machine uses, for as long as this one lives."""
+
+    SIZE = 400
+
+    def __init__(self) -> None:
+        # A name of an abstract socket is taken in the same network namespace that ports are taken in.
+        self.mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        for share in range(24):
+            self.first = 23000 + share * self.SIZE  # above what starts at 20000, below the kernel's own
+            try:
+                self.mark.bind(f"\0roost-tests-ports-{self.first}")
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        raise RuntimeError("every share of the ports for tests is taken")
+
+
+PORTS = PortShare()
+
+
 class Engine:
     """A place to run things in, and the runs in it."""
 
@@ -95,8 +119,7 @@ class Engine:
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
         self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
         # Tests that run at the same time have homes, and so books of leases, of their own.
-        side = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-        self.env["ROOST_PORT_BASE"] = str(20000 + 1500 * (int(side) % 8))
+        self.env["ROOST_PORT_BASE"] = str(PORTS.first)
         if not has_cgroup:
             self.env["ROOST_CGROUP"] = "never"
         self.running: list[subprocess.Popen] = []
@@ -192,7 +215,8 @@ class Engine:
         """Control groups of runs of this home that are still there."""
         names = {f"roost-{run.name}" for run in self.runs()}
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
-        return [path for mount in mounts for path in Path(mount).rglob("roost-*") if path.name in names]
+        # os.walk passes over what goes away meanwhile, as the groups of other tests do.
+        return [Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names]
 
     def close(self) -> None:
         for driver in self.running:

@@ -104,22 +104,31 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_nothing_is_kept(name: str) -> None:
-    call = ENTRIES[name]
-    for _ in range(20):
-        call()
+def growth(call: Callable[[], Any]) -> tuple[int, int, int]:
+    """What TIMES calls leave: references to the sentinels (the most of one), blocks, tracked objects."""
     gc.collect()
     references = [sys.getrefcount(sentinel) for sentinel in SENTINELS]
     blocks, objects = sys.getallocatedblocks(), len(gc.get_objects())
     for _ in range(TIMES):
         call()
     gc.collect()
-    grown = [after - before for after, before in zip(map(sys.getrefcount, SENTINELS), references)]
-    assert all(growth < TIMES // 10 for growth in grown), grown
-    # One object a call would be TIMES of them; caches of the interpreter may move by a few.
-    assert sys.getallocatedblocks() - blocks < TIMES // 2
-    assert len(gc.get_objects()) - objects < TIMES // 2
+    blocks, objects = sys.getallocatedblocks() - blocks, len(gc.get_objects()) - objects
+    return max(after - before for after, before in zip(map(sys.getrefcount, SENTINELS), references)), blocks, objects
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_nothing_is_kept(name: str) -> None:
+    """A leak is there every time; what caches and other threads of the interpreter take is not."""
+    call = ENTRIES[name]
+    for _ in range(20):
+        call()
+    limits = TIMES // 10, TIMES // 2, TIMES // 2  # one object a call would be TIMES of them
+    grown: list[tuple[int, int, int]] = []
+    while len(grown) < 4:
+        grown.append(growth(call))
+        if all(min(column) < limit for column, limit in zip(zip(*grown), limits)):
+            return
+    raise AssertionError(f"references, blocks, objects: {grown}")
 
 
 @pytest.mark.plain

@@ -86,6 +86,19 @@ def test_a_component_starts_when_what_it_comes_after_is_ready(plain_engine: Engi
     assert "serve is ready" in done.stderr
 
 
+def test_an_address_that_never_answers_does_not_hide_the_other(plain_engine: Engine) -> None:
+    """Who connects to ::1 waits for ever there; the server comes later, and on 127.0.0.1."""
+    engine = plain_engine
+    go, up = engine.pipe("go"), engine.pipe("up")
+    serve = {"do": ["clog=%{ROOST_PORT_HTTP}", f"say={up.path}", f"read={go.path}", "serve=%{ROOST_PORT_HTTP}", "pause"], "ports": {"http": 1}, "ready": {"port": "http", "timeout": 30}}
+    driver = engine.start(engine.config({"serve": serve, "actor": {"do": [f"say={up.path}", "exit=6"], "after": ["serve"]}}))
+    assert len(up.lines(1)) == 1
+    assert len(up.lines(2, 0.3)) == 1
+    go.write()
+    assert len(up.lines(2)) == 2
+    assert engine.finish(driver).returncode == 6
+
+
 def test_not_ready_in_time_is_said_with_what_is_missing(plain_engine: Engine) -> None:
     done = plain_engine.run(plain_engine.config({"serve": {"do": ["ignore=15", "pause"], "ready": {"line": "up", "timeout": 1}}}), "--grace", "0.1")
     assert done.returncode == 5
@@ -96,6 +109,13 @@ def test_ending_before_ready_is_a_failure(plain_engine: Engine) -> None:
     done = plain_engine.run(plain_engine.config({"serve": {"do": ["exit=0"], "ready": {"file": "/no/such/file", "timeout": 30}}}))
     assert done.returncode == 1
     assert "serve/0: it ended before it was ready: its file is not there" in done.stderr
+
+
+def test_a_released_port_is_free_when_its_process_starts(plain_engine: Engine) -> None:
+    """Held by nobody, not even by a process started before it that is still on its way into its program."""
+    config = plain_engine.config({"serve": {"ranks": "0-63", "do": ["serve=%{ROOST_PORT_HTTP}"], "ports": {"http": 1}}})
+    done = plain_engine.run(config)
+    assert done.returncode == 0, done.stderr
 
 
 # --- birth

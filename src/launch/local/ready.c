@@ -14,27 +14,32 @@
 #include "launch/local/supervisor.h"
 #include "port/port_socket.h"
 
-enum { LOOK_EVERY_MS = 25, READ_SIZE = 64 * 1024 };
+enum { LOOK_EVERY_MS = 25, PROBE_MS = 1000, READ_SIZE = 64 * 1024 };
 
 /* --- what a process can show --- */
-
-/* One connection is tried until it is answered: each new one would take a place in the queue of a server
- * that does not accept yet, and fill it. */
-static bool has_port(struct worker *worker, int32_t port)
-{
-    enum port_answer answer = worker->is_probing ? port_probe_check(&worker->probe)
-                                                 : port_probe_start(&worker->probe, port);
-    worker->is_probing = answer == PORT_WAITING;
-    if (!worker->is_probing)
-        port_probe_end(&worker->probe);
-    return answer == PORT_OPEN;
-}
 
 static void stop_probing(struct worker *worker)
 {
     if (worker->is_probing)
         port_probe_end(&worker->probe);
     worker->is_probing = false;
+}
+
+/* One connection is tried for a while: each new one would take a place in the queue of a server that
+ * does not accept yet, and fill it. But not for ever: of its two addresses one may never answer while
+ * somebody has begun to listen on the other, which has refused long ago. */
+static bool has_port(struct worker *worker, int32_t port)
+{
+    if (worker->is_probing && clock_ms() >= worker->probe_deadline)
+        stop_probing(worker);
+    if (!worker->is_probing)
+        worker->probe_deadline = clock_ms() + PROBE_MS;
+    enum port_answer answer = worker->is_probing ? port_probe_check(&worker->probe)
+                                                 : port_probe_start(&worker->probe, port);
+    worker->is_probing = answer == PORT_WAITING;
+    if (!worker->is_probing)
+        port_probe_end(&worker->probe);
+    return answer == PORT_OPEN;
 }
 
 void ready_reset(struct supervisor *supervisor, struct worker *worker)

@@ -57,8 +57,10 @@ static void reset_signals(const sigset_t *mask)
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-/* Everything above 2 closes at exec, but for what is handed over. Sources are first moved above all
- * targets: a source may stand where another one goes. */
+/* Everything above 2 is closed, but for what is handed over. Closed, not marked to close at exec: the
+ * parent goes on before the kernel comes to that, and a port that it releases for the next process
+ * would still be held by this one. Sources are first moved above all targets: a source may stand where
+ * another one goes. */
 static bool arrange(const struct spawn *spawn)
 {
     int moved[SPAWN_HANDED_MAX];
@@ -70,15 +72,13 @@ static bool arrange(const struct spawn *spawn)
     for (int i = 0; i < 3; i++)
         if ((standard[i] = fcntl(spawn->fd[i], F_DUPFD, above)) < 0)
             return false;
-    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
-        return false;
     for (int i = 0; i < 3; i++)
         if (dup2(standard[i], i) < 0)
             return false;
     for (int i = 0; i < spawn->handed_count; i++)
         if (dup2(moved[i], 3 + i) < 0)
             return false;
-    return true;
+    return close_range((unsigned)above, ~0U, 0) == 0;
 }
 
 static int give_up(struct child *child, enum spawn_step step, int error)

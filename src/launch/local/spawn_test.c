@@ -101,6 +101,25 @@ TEST(a_child_has_its_three_descriptors_and_those_handed_over)
     close(handed[1]);
 }
 
+/* The kernel lets the parent go on before it closes what closes at exec: by then nothing of the
+ * parent's may be open in the child, or a port that is released next is taken for a while longer. */
+TEST(a_child_has_let_go_of_its_parents_descriptors_when_the_parent_goes_on)
+{
+    static const char *const program[] = {"/bin/true", NULL};
+    for (int i = 0; i < 500; i++) {
+        int ends[2];
+        char byte;
+        assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+        struct spawned spawned = spawn_plain((struct spawn){.paths = program});
+        close(ends[1]);
+        assert_int_equal(spawned.failed, SPAWN_OK);
+        assert_int_equal(read(ends[0], &byte, 1), 0); /* an end, not "try again" */
+        close(ends[0]);
+        assert_int_equal(waitpid(spawned.pid, NULL, 0), spawned.pid);
+        close(spawned.pidfd);
+    }
+}
+
 TEST(a_child_may_have_fewer_files_than_its_parent_holds)
 {
     int fds[64];
@@ -124,10 +143,11 @@ TEST(a_child_leads_its_session_and_ignores_nothing)
     sigemptyset(&mask);
     sigaddset(&mask, SIGALRM);
     (void)sigprocmask(SIG_BLOCK, &mask, NULL);
-    run_shell(&spawn, "grep -E 'Sig(Blk|Ign)' /proc/$$/status; pwd", out, sizeof out);
+    /* The shell itself becomes grep: while it starts another program it blocks signals. */
+    run_shell(&spawn, "pwd; exec grep -E 'Sig(Blk|Ign)' /proc/self/status", out, sizeof out);
     (void)sigprocmask(SIG_UNBLOCK, &mask, NULL);
     (void)signal(SIGUSR2, SIG_DFL);
-    assert_string_equal(out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n/\n");
+    assert_string_equal(out, "/\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
     run_shell(&spawn, "set -- $(cat /proc/$$/stat); test $1 = $5 -a $1 = $6 && echo leads", out,
               sizeof out);
     assert_string_equal(out, "leads\n");
@@ -173,17 +193,26 @@ TEST(a_sweep_leaves_no_descendant)
     close(ends[0]);
 }
 
+/* Until a child has said that it runs: the parent goes on before the child's environment is its own. */
+static void wait_up(int fd)
+{
+    char word[3];
+    assert_int_equal(read(fd, word, sizeof word), sizeof word);
+}
+
 TEST(a_sweep_by_token_finds_those_who_carry_it_and_no_others)
 {
     char token[64];
     snprintf(token, sizeof token, "ROOST_RUN_ID=test-%d", (int)getpid());
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    char *argv[] = {"sleep", "1000", NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), up[2];
+    assert_int_equal(pipe2(up, O_CLOEXEC), 0);
+    char *argv[] = {"sh", "-c", "echo up; exec sleep 1000", NULL};
     char *with[] = {"A=b", token, NULL}, *without[] = {"A=b", "ROOST_RUN_ID=other", NULL};
     struct spawn spawn = {
-        .paths = (const char *const[]){"/bin/sleep", NULL}, .argv = argv, .fd = {null, null, null}};
+        .paths = (const char *const[]){"/bin/sh", NULL}, .argv = argv, .fd = {null, up[1], null}};
     spawn.env = with;
     struct spawned first = spawn_process(&spawn);
+    wait_up(up[0]);
     spawn.env = without;
     struct spawned second = spawn_process(&spawn);
     assert_true(first.failed == SPAWN_OK && second.failed == SPAWN_OK);
@@ -198,6 +227,8 @@ TEST(a_sweep_by_token_finds_those_who_carry_it_and_no_others)
     close(first.pidfd);
     close(second.pidfd);
     close(null);
+    close(up[0]);
+    close(up[1]);
 }
 
 TEST(a_control_group_that_is_not_there_is_no_trouble)
@@ -242,6 +273,7 @@ TEST(a_control_group_ends_what_is_in_it)
 
 RUN_TESTS(cmocka_unit_test(a_step_that_fails_is_named_with_its_reason),
           cmocka_unit_test(a_child_has_its_three_descriptors_and_those_handed_over),
+          cmocka_unit_test(a_child_has_let_go_of_its_parents_descriptors_when_the_parent_goes_on),
           cmocka_unit_test(a_child_may_have_fewer_files_than_its_parent_holds),
           cmocka_unit_test(a_child_leads_its_session_and_ignores_nothing),
           cmocka_unit_test(the_pid_is_written_without_leading_zeros),

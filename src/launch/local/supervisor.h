@@ -39,6 +39,7 @@ struct worker {
     bool is_ready;
     bool is_probing;
     struct port_probe probe; /* of its ready port, while is_probing */
+    int64_t probe_deadline;  /* then another one is started */
     bool had_file;           /* its ready file was there before this life, as follows */
     uint64_t file_inode;
     int64_t file_changed; /* nanoseconds */

@@ -142,12 +142,14 @@ int32_t sweep_token(const char *token, int64_t timeout_ms)
 {
     int64_t deadline = clock_ms() + timeout_ms;
     int32_t total = 0;
-    for (;;) {
+    for (int quiet = 0;;) {
         struct token_search search = {.token = token};
         each_process(kill_if_token, &search);
         total += search.found;
-        /* Once more after a round that found any: what they forked meanwhile is still there. */
-        if (search.found == 0 || clock_ms() > deadline)
+        /* Once more after a round that found any, for what they forked meanwhile; and twice in any case:
+         * a process that is between two programs shows no environment. */
+        quiet = search.found ? 0 : quiet + 1;
+        if (quiet == 2 || clock_ms() > deadline)
             return total;
         clock_pause_ms(2);
     }

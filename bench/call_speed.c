@@ -1,0 +1,271 @@
+/* call_speed.c - what a call costs beside the sockets it goes over: a round trip of 64 bytes to one worker,
+ * a call to 256 workers and back, each against the bare loop over socketpairs with the same processes;
+ * and what a driver holds for each of 1,000 workers. */
+#include <fcntl.h>
+#include <poll.h>
+#include <roost/roost.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "rpc/links.h"
+
+enum {
+    SIZE = 64,
+    ROUNDS = 21,
+    TRIPS = 2000, /* of a round */
+    WORKERS = 256,
+    TURNS = 12, /* of a round */
+    MANY = 1000,
+};
+static const double TRIP_TARGET = 1.5, FAN_TARGET = 1.5, MEMORY_TARGET = 64;
+
+static void must(bool is_so, const char *what)
+{
+    if (is_so)
+        return;
+    fprintf(stderr, "call_speed: cannot %s\n", what);
+    exit(2);
+}
+
+/* --- workers --- */
+
+static void bare(int fd)
+{
+    char bytes[SIZE];
+    while (recv(fd, bytes, sizeof bytes, 0) == SIZE)
+        if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) != SIZE)
+            break;
+}
+
+static void echo(struct roost_request *request, void *context)
+{
+    struct roost_bytes bytes = roost_request_payload(request);
+    (void)context;
+    (void)!roost_request_reply(request, &bytes, 1, NULL);
+    roost_request_free(request);
+}
+
+static void serve(int fd)
+{
+    struct roost_worker *worker = roost_worker_new(fd, 1, NULL);
+    must(worker && roost_worker_on(worker, "echo", echo, NULL, NULL) == ROOST_OK, "serve");
+    (void)!roost_worker_serve(worker, NULL);
+    roost_worker_free(worker);
+}
+
+/* A process that runs `work`; returns this side of its channel. */
+static int spawn(void (*work)(int))
+{
+    int ends[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "make a channel");
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, 9);
+        (void)close_range(3, (unsigned)ends[1] - 1, 0);
+        (void)close_range((unsigned)ends[1] + 1, ~0U, 0);
+        work(ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
+/* --- round trips --- */
+
+static void trip_bare(int fd)
+{
+    char bytes[SIZE] = "";
+    must(send(fd, bytes, SIZE, MSG_NOSIGNAL) == SIZE && recv(fd, bytes, SIZE, 0) == SIZE,
+         "talk to a bare worker");
+}
+
+/* One call to all of them. */
+static void trip_call(struct links *links)
+{
+    static const char bytes[SIZE];
+    struct roost_bytes piece = {bytes, SIZE};
+    struct roost_call_options options = {.method = "echo", .bytes = &piece, .byte_count = 1};
+    struct roost_call *call = links_call(links, &options, NULL);
+    must(call && roost_call_wait(call, 60000), "call");
+    for (size_t i = 0; i < roost_call_count(call); i++)
+        must(roost_call_outcome(call, i).bytes.len == SIZE, "get an answer");
+    roost_call_free(call);
+}
+
+static void fan_bare(const int *fds)
+{
+    char bytes[SIZE] = "";
+    for (int i = 0; i < WORKERS; i++)
+        must(send(fds[i], bytes, SIZE, MSG_NOSIGNAL) == SIZE, "send to a bare worker");
+    for (int i = 0; i < WORKERS; i++)
+        must(recv(fds[i], bytes, SIZE, 0) == SIZE, "hear a bare worker");
+}
+
+static struct links *links_of(int32_t count)
+{
+    struct links_options options = {.rank_count = count, .other_fd = -1};
+    struct links *links = links_new(&options);
+    must(links, "make links");
+    for (int32_t rank = 0; rank < count; rank++)
+        must(links_add(links, rank, 1, 1, spawn(serve)), "add a worker");
+    return links;
+}
+
+struct ratio {
+    double bare_us, call_us, value;
+};
+
+static struct ratio compare_trips(void)
+{
+    double raw[ROUNDS], ours[ROUNDS];
+    int fd = spawn(bare);
+    struct links *links = links_of(1);
+    for (int round = -2; round < ROUNDS; round++) { /* two to warm up */
+        double start = now_seconds();
+        for (int i = 0; i < TRIPS; i++)
+            trip_bare(fd);
+        double middle = now_seconds();
+        for (int i = 0; i < TRIPS; i++)
+            trip_call(links);
+        double end = now_seconds();
+        raw[round < 0 ? 0 : round] = (middle - start) * 1e6 / TRIPS;
+        ours[round < 0 ? 0 : round] = (end - middle) * 1e6 / TRIPS;
+    }
+    links_free(links);
+    close(fd);
+    struct ratio ratio = {median(raw, ROUNDS), median(ours, ROUNDS), 0};
+    ratio.value = ratio.call_us / ratio.bare_us;
+    return ratio;
+}
+
+static struct ratio compare_fans(void)
+{
+    double raw[ROUNDS], ours[ROUNDS];
+    int fds[WORKERS];
+    for (int i = 0; i < WORKERS; i++)
+        fds[i] = spawn(bare);
+    struct links *links = links_of(WORKERS);
+    for (int round = -2; round < ROUNDS; round++) {
+        double start = now_seconds();
+        for (int i = 0; i < TURNS; i++)
+            fan_bare(fds);
+        double middle = now_seconds();
+        for (int i = 0; i < TURNS; i++)
+            trip_call(links);
+        double end = now_seconds();
+        raw[round < 0 ? 0 : round] = (middle - start) * 1e6 / TURNS;
+        ours[round < 0 ? 0 : round] = (end - middle) * 1e6 / TURNS;
+    }
+    links_free(links);
+    for (int i = 0; i < WORKERS; i++)
+        close(fds[i]);
+    struct ratio ratio = {median(raw, ROUNDS), median(ours, ROUNDS), 0};
+    ratio.value = ratio.call_us / ratio.bare_us;
+    return ratio;
+}
+
+/* --- memory --- */
+
+/* Kilobytes of this process that are its own. */
+static double own_kb(void)
+{
+    long size, resident, shared;
+    FILE *file = fopen("/proc/self/statm", "r");
+    must(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3, "read statm");
+    fclose(file);
+    return (double)(resident - shared) * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Many workers in one process: each answers what is there, in turn. */
+static void serve_many(int *fds)
+{
+    static struct roost_worker *workers[MANY];
+    static struct pollfd polled[MANY];
+    for (int i = 0; i < MANY; i++) {
+        workers[i] = roost_worker_new(fds[i], 1, NULL);
+        must(workers[i] && roost_worker_ready(workers[i], NULL, 0, NULL) == ROOST_OK, "serve");
+        polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    }
+    while (poll(polled, MANY, -1) > 0)
+        for (int i = 0; i < MANY; i++) {
+            struct roost_request *request = NULL;
+            while (polled[i].revents &&
+                   roost_worker_next(workers[i], 0, &request, NULL) == ROOST_OK && request)
+                echo(request, NULL);
+            if (roost_worker_is_over(workers[i]))
+                _exit(0);
+        }
+}
+
+static double memory_of_many(void)
+{
+    static int ours[MANY], theirs[MANY];
+    for (int i = 0; i < MANY; i++) {
+        int ends[2];
+        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "make channels");
+        ours[i] = ends[0];
+        theirs[i] = ends[1];
+    }
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, 9);
+        for (int i = 0; i < MANY; i++)
+            close(ours[i]);
+        serve_many(theirs);
+        _exit(0);
+    }
+    for (int i = 0; i < MANY; i++)
+        close(theirs[i]);
+    double before = own_kb();
+    struct links_options options = {.rank_count = MANY, .other_fd = -1};
+    struct links *links = links_new(&options);
+    must(links, "make links");
+    for (int32_t rank = 0; rank < MANY; rank++)
+        must(links_add(links, rank, 1, 1, ours[rank]), "add a worker");
+    /* Used once, then idle. */
+    for (int i = 0; i < 20; i++)
+        trip_call(links);
+    double each = (own_kb() - before) / MANY;
+    links_free(links);
+    return each;
+}
+
+/* --- the answer --- */
+
+static void put_measure(const char *name, double value, double target, const char *end)
+{
+    printf("  {\"name\": \"%s\", \"value\": %.2f, \"target\": %.1f, \"at_most\": true, \"ok\": "
+           "%s}%s\n",
+           name, value, target, value <= target ? "true" : "false", end);
+}
+
+int main(void)
+{
+    struct rlimit files = {4 * MANY, 4 * MANY};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    struct ratio trip = compare_trips(), fan = compare_fans();
+    double memory = memory_of_many();
+    while (wait(NULL) > 0)
+        continue;
+    bool is_good = trip.value <= TRIP_TARGET && fan.value <= FAN_TARGET && memory <= MEMORY_TARGET;
+    printf("{\"bench\": \"call_speed\", \"bytes\": %d, \"workers\": %d, \"rounds\": %d,\n"
+           " \"trip_us\": %.2f, \"bare_trip_us\": %.2f, \"fan_us\": %.1f, \"bare_fan_us\": %.1f,\n"
+           " \"measures\": [\n",
+           SIZE, WORKERS, ROUNDS, trip.call_us, trip.bare_us, fan.call_us, fan.bare_us);
+    put_measure("call / bare ping-pong", trip.value, TRIP_TARGET, ",");
+    put_measure("call to 256 / bare loop", fan.value, FAN_TARGET, ",");
+    put_measure("kB a worker of 1,000", memory, MEMORY_TARGET, "],");
+    printf(" \"ok\": %s}\n", is_good ? "true" : "false");
+    return 0;
+}

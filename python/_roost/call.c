@@ -1,0 +1,149 @@
+/* call.c - the types Call, a call on its way, and Answer, what a rank sent: a buffer over the memory it
+ * was read into. */
+#include "binding.h"
+
+struct call_object {
+    PyObject_HEAD
+    PyObject *group; /* lives as long as its calls */
+    struct roost_call *call;
+};
+
+PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call)
+{
+    struct call_object *self = binding_alloc(binding->call);
+    if (!self) {
+        roost_call_free(call);
+        return NULL;
+    }
+    Py_INCREF(group);
+    self->group = group;
+    self->call = call;
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *self)
+{
+    struct call_object *it = (struct call_object *)self;
+    roost_call_free(it->call);
+    Py_XDECREF(it->group);
+    binding_dealloc(self);
+}
+
+static PyObject *wait(PyObject *self, PyObject *seconds)
+{
+    struct roost_call *call = ((struct call_object *)self)->call;
+    bool is_done;
+    int32_t left;
+    if (!binding_timeout(seconds, &left))
+        return NULL;
+    int32_t all = left;
+    do {
+        int32_t slice = binding_slice(&left);
+        Py_BEGIN_ALLOW_THREADS
+        is_done = roost_call_wait(call, slice);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() != 0)
+            return NULL;
+    } while (!is_done && (all < 0 || left > 0));
+    return PyBool_FromLong(is_done);
+}
+
+static PyObject *done(PyObject *self, PyObject *nothing)
+{
+    struct roost_call *call = ((struct call_object *)self)->call;
+    bool is_done;
+    (void)nothing;
+    Py_BEGIN_ALLOW_THREADS
+    is_done = roost_call_is_done(call);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(is_done);
+}
+
+/* --- answers --- */
+
+struct answer_object {
+    PyObject_HEAD
+    PyObject *call; /* whose memory it is */
+    struct roost_bytes bytes;
+};
+
+static PyObject *answer_new(PyObject *call, struct roost_bytes bytes)
+{
+    enum { COPIED_MAX = 4096 }; /* below, a copy costs less than an object that keeps the call */
+    if (bytes.len <= COPIED_MAX)
+        return PyBytes_FromStringAndSize(bytes.at, (Py_ssize_t)bytes.len);
+    struct answer_object *self = binding_alloc(binding_of(Py_TYPE(call))->answer);
+    if (!self)
+        return NULL;
+    Py_INCREF(call);
+    self->call = call;
+    self->bytes = bytes;
+    return (PyObject *)self;
+}
+
+static void answer_dealloc(PyObject *self)
+{
+    Py_XDECREF(((struct answer_object *)self)->call);
+    binding_dealloc(self);
+}
+
+static int answer_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    const struct answer_object *it = (const struct answer_object *)self;
+    return PyBuffer_FillInfo(view, self, (void *)(uintptr_t)it->bytes.at, (Py_ssize_t)it->bytes.len,
+                             1, flags);
+}
+
+static PyObject *outcomes(PyObject *self, PyObject *nothing)
+{
+    struct roost_call *call = ((struct call_object *)self)->call;
+    size_t count = roost_call_count(call);
+    PyObject *list = PyList_New(0);
+    (void)nothing;
+    for (size_t i = 0; list && i < count; i++) {
+        struct roost_outcome outcome = roost_call_outcome(call, i);
+        PyObject *answer = answer_new(self, outcome.bytes);
+        binding_append(&list,
+                       answer ? Py_BuildValue("(isNs)", outcome.rank,
+                                              roost_outcome_word(outcome.kind), answer, outcome.why)
+                              : NULL);
+    }
+    return list;
+}
+
+/* --- the types --- */
+
+static PyMethodDef methods[] = {
+    {"wait", wait, METH_O, "Until each rank has its outcome; False after so many seconds."},
+    {"done", done, METH_NOARGS, "Whether each rank has its outcome."},
+    {"outcomes", outcomes, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A call on its way to the ranks of a group."},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec call_spec = {
+    .name = "roost.Call",
+    .basicsize = sizeof(struct call_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+static PyType_Slot answer_slots[] = {
+    {Py_tp_doc, "What a rank sent: read-only memory."},
+    {Py_tp_dealloc, answer_dealloc},
+    {Py_bf_getbuffer, answer_buffer},
+    {0, NULL},
+};
+
+PyType_Spec answer_spec = {
+    .name = "roost.Answer",
+    .basicsize = sizeof(struct answer_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = answer_slots,
+};

@@ -1,0 +1,365 @@
+/* group.c - the type Group: the processes of one launch, as the driver holds them. */
+#include <unistd.h>
+
+#include "binding.h"
+
+struct group_object {
+    PyObject_HEAD
+    struct roost_group *group;
+    PyObject *placements; /* its memory is the plan's */
+    pid_t owner;          /* a child that the driver forks must not end the driver's processes */
+};
+
+static void dealloc(PyObject *self)
+{
+    struct group_object *it = (struct group_object *)self;
+    struct roost_group *group = it->owner == getpid() ? it->group : NULL;
+    if (group) {
+        Py_BEGIN_ALLOW_THREADS
+        roost_group_free(group);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(it->placements);
+    binding_dealloc(self);
+}
+
+static struct roost_group *group_of(PyObject *self)
+{
+    const struct group_object *it = (const struct group_object *)self;
+    if (it->owner == getpid())
+        return it->group;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "a group belongs to the process that launched it, and this is a fork of it");
+    return NULL;
+}
+
+/* --- launching --- */
+
+struct wanted {
+    struct texts command, forker;
+    const char **env, **extra;
+    PyObject *env_keeper, *extra_keeper;
+};
+
+static void wanted_close(struct wanted *wanted)
+{
+    texts_close(&wanted->command);
+    texts_close(&wanted->forker);
+    PyMem_Free(wanted->env);
+    PyMem_Free(wanted->extra);
+    Py_XDECREF(wanted->env_keeper);
+    Py_XDECREF(wanted->extra_keeper);
+}
+
+static bool wanted_open(struct binding *binding, struct wanted *out, PyObject *command,
+                        PyObject *env, PyObject *extra, PyObject *forker)
+{
+    *out = (struct wanted){0};
+    if (!texts_open(binding, &out->command, command, "command"))
+        return false;
+    if (forker != Py_None && !texts_open(binding, &out->forker, forker, "forker")) {
+        texts_close(&out->command);
+        return false;
+    }
+    out->env = binding_environment(env, "env", &out->env_keeper);
+    out->extra = out->env ? binding_environment(extra, "extra", &out->extra_keeper) : NULL;
+    if (out->extra)
+        return true;
+    wanted_close(out);
+    return false;
+}
+
+static PyObject *launch(struct group_object *self, const struct roost_run_options *options)
+{
+    struct binding *binding = binding_of(Py_TYPE((PyObject *)self));
+    struct roost_error error;
+    struct roost_report *report = roost_report_new();
+    struct roost_group *group = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    if (report)
+        group = roost_group_start(options, report, &error);
+    Py_END_ALLOW_THREADS
+    if (!report)
+        PyErr_NoMemory();
+    else if (!group)
+        binding_raise(binding, &error, report, NULL);
+    roost_report_free(report);
+    self->group = group;
+    if (group)
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"config",   "cluster", "placements", "name",      "command",
+                            "env",      "extra",   "program",    "namespace", "has_cgroup",
+                            "logs_dir", "grace",   "port_base",  "forker",    NULL};
+    struct binding *binding = binding_of(type);
+    struct roost_run_options options = {0};
+    PyObject *config, *cluster, *placements, *command, *env, *extra, *forker = Py_None;
+    int has_cgroup = 1;
+    double grace = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOsOOO|zzpzdiO:Group", names, &config, &cluster,
+                                     &placements, &options.name, &command, &env, &extra,
+                                     &options.program, &options.name_space, &has_cgroup,
+                                     &options.logs_dir, &grace, &options.port_base, &forker) ||
+        !binding_want(cluster, binding->cluster, "cluster") ||
+        !binding_want(placements, binding->placements, "placements") ||
+        (config != Py_None && !binding_want(config, binding->config, "config")))
+        return NULL;
+    struct wanted wanted;
+    struct group_object *self = binding_alloc(type);
+    if (!self)
+        return NULL;
+    self->owner = getpid();
+    if (!wanted_open(binding, &wanted, command, env, extra, forker)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    Py_INCREF(placements);
+    self->placements = placements;
+    options.config = config == Py_None ? NULL : config_value(config);
+    options.cluster = cluster_value(cluster);
+    options.placed = placements_component(placements);
+    options.command = wanted.command.texts;
+    options.command_count = (size_t)wanted.command.count;
+    options.forker = wanted.forker.texts;
+    options.env = wanted.env;
+    options.extra_env = wanted.extra;
+    options.has_no_cgroup = !has_cgroup;
+    options.grace_ms = (int32_t)(grace * 1000);
+    PyObject *made = launch(self, &options);
+    wanted_close(&wanted);
+    return made;
+}
+
+/* --- what is known --- */
+
+PyObject *binding_end(const struct roost_event *end)
+{
+    return Py_BuildValue("{s:i,s:i,s:i,s:s,s:i,s:i,s:d}", "rank", end->rank, "life", end->life,
+                         "pid", end->pid, "end", roost_end_word(end->end), "exit_code",
+                         end->exit_code, "signal", end->signal, "seconds",
+                         (double)end->lasted / 1e9);
+}
+
+static PyObject *rank(PyObject *self, PyObject *value)
+{
+    static const char *const words[] = {[ROOST_RANK_STARTING] = "starting",
+                                        [ROOST_RANK_READY] = "ready",
+                                        [ROOST_RANK_REFUSED] = "refused",
+                                        [ROOST_RANK_ENDED] = "ended"};
+    struct binding *binding = binding_of(Py_TYPE(self));
+    struct roost_group *group = group_of(self);
+    int32_t number;
+    if (!group || !binding_int32(value, "rank", binding->rank_error, &number))
+        return NULL;
+    struct roost_rank_info info;
+    Py_BEGIN_ALLOW_THREADS
+    info = roost_group_rank(group, number);
+    Py_END_ALLOW_THREADS
+    PyObject *end =
+        info.end.kind == ROOST_EVENT_ENDED ? binding_end(&info.end) : Py_NewRef(Py_None);
+    if (!end)
+        return NULL;
+    return Py_BuildValue("{s:s,s:i,s:y#,s:N}", "state", words[info.state], "pid", info.pid, "bytes",
+                         info.bytes.at ? info.bytes.at : "", (Py_ssize_t)info.bytes.len, "end",
+                         end);
+}
+
+/* None when all are ready; else (code, message, rank). */
+static PyObject *wait_ready(PyObject *self, PyObject *seconds)
+{
+    struct roost_group *group = group_of(self);
+    struct roost_error error;
+    enum roost_code code;
+    int32_t left, at;
+    if (!group || !binding_timeout(seconds, &left))
+        return NULL;
+    int32_t all = left;
+    do {
+        int32_t slice = binding_slice(&left);
+        Py_BEGIN_ALLOW_THREADS
+        code = roost_group_wait_ready(group, slice, &at, &error);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() != 0)
+            return NULL;
+    } while (code == ROOST_ERR_TIMEOUT && (all < 0 || left > 0));
+    if (code == ROOST_OK)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(ssi)", roost_code_word(code), error.message, at);
+}
+
+static PyObject *send_signal(PyObject *self, PyObject *args)
+{
+    struct roost_group *group = group_of(self);
+    int at, number;
+    struct roost_error error;
+    enum roost_code code;
+    if (!group || !PyArg_ParseTuple(args, "ii:signal", &at, &number))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_group_signal(group, at, number, &error);
+    Py_END_ALLOW_THREADS
+    if (code != ROOST_OK)
+        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pump(PyObject *self, PyObject *nothing)
+{
+    struct roost_group *group = group_of(self);
+    (void)nothing;
+    if (!group)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    roost_group_pump(group);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *close_group(PyObject *self, PyObject *nothing)
+{
+    const struct group_object *it = (const struct group_object *)self;
+    (void)nothing;
+    if (it->owner == getpid()) {
+        Py_BEGIN_ALLOW_THREADS
+        roost_group_close(it->group);
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_NONE;
+}
+
+/* --- calling --- */
+
+/* The ranks of a sequence, NULL with an exception; free with PyMem_Free. */
+static int32_t *read_ranks(struct binding *binding, PyObject *sequence, Py_ssize_t *out_count)
+{
+    PyObject *items = PySequence_Tuple(sequence);
+    if (!items)
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(items);
+    int32_t *ranks = PyMem_Calloc((size_t)count + 1, sizeof *ranks);
+    if (!ranks)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; ranks && i < count; i++) {
+        if (!binding_int32(PyTuple_GetItem(items, i), "rank", binding->rank_error, &ranks[i])) {
+            PyMem_Free(ranks);
+            ranks = NULL;
+        }
+    }
+    Py_DECREF(items);
+    *out_count = count;
+    return ranks;
+}
+
+static PyObject *start_call(PyObject *self, struct roost_call_options *options, PyObject *parts)
+{
+    struct binding *binding = binding_of(Py_TYPE(self));
+    struct roost_group *group = group_of(self);
+    struct pieces pieces;
+    struct roost_error error;
+    struct roost_call *call;
+    if (!group || !pieces_open(&pieces, parts, "parts"))
+        return NULL;
+    options->bytes = pieces.bytes;
+    options->byte_count = (size_t)pieces.count;
+    Py_BEGIN_ALLOW_THREADS
+    call = roost_group_call(group, options, &error);
+    Py_END_ALLOW_THREADS
+    pieces_close(&pieces);
+    if (!call)
+        return binding_raise(binding, &error, NULL, NULL);
+    return call_new(binding, self, call);
+}
+
+static PyObject *call_method(PyObject *self, PyObject *args)
+{
+    struct roost_call_options options = {0};
+    PyObject *parts, *ranks = Py_None, *seconds = Py_None;
+    Py_ssize_t count = 0;
+    int32_t *numbers = NULL;
+    if (!PyArg_ParseTuple(args, "sO|OO:call", &options.method, &parts, &ranks, &seconds) ||
+        !binding_timeout(seconds, &options.timeout_ms))
+        return NULL;
+    options.timeout_ms = options.timeout_ms < 0 ? 0 : options.timeout_ms ? options.timeout_ms : 1;
+    if (ranks != Py_None) {
+        numbers = read_ranks(binding_of(Py_TYPE(self)), ranks, &count);
+        if (!numbers)
+            return NULL;
+    }
+    options.ranks = numbers;
+    options.rank_count = (size_t)count;
+    PyObject *call = start_call(self, &options, parts);
+    PyMem_Free(numbers);
+    return call;
+}
+
+/* --- the type --- */
+
+static PyObject *get_name(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(roost_group_name(((struct group_object *)self)->group));
+}
+
+static PyObject *get_run_id(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(roost_group_run_id(((struct group_object *)self)->group));
+}
+
+static PyObject *get_dir(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_DecodeFSDefault(roost_group_dir(((struct group_object *)self)->group));
+}
+
+static PyObject *get_size(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(roost_group_size(((struct group_object *)self)->group));
+}
+
+static PyObject *get_fd(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(roost_group_fd(((struct group_object *)self)->group));
+}
+
+static PyMethodDef methods[] = {
+    {"wait_ready", wait_ready, METH_O, "None when all ranks are ready, else (code, message, rank)"},
+    {"rank", rank, METH_O, "What is known of a rank: state, pid, bytes, end."},
+    {"call", call_method, METH_VARARGS, "(method, parts, ranks=None, timeout=None) -> Call"},
+    {"pump", pump, METH_NOARGS, "Takes what has come and sends what did not fit."},
+    {"signal", send_signal, METH_VARARGS, "(rank, signal)"},
+    {"close", close_group, METH_NOARGS, "Ends the processes."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef getters[] = {
+    {"name", get_name, NULL, "of the group", NULL},
+    {"run_id", get_run_id, NULL, "of its run", NULL},
+    {"dir", get_dir, NULL, "where its logs and records are", NULL},
+    {"size", get_size, NULL, "how many processes", NULL},
+    {"fd", get_fd, NULL, "readable when pump has something to do", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "The processes of one launch on this machine."},
+    {Py_tp_new, new},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getters},
+    {0, NULL},
+};
+
+PyType_Spec group_spec = {
+    .name = "roost.Group",
+    .basicsize = sizeof(struct group_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,43 @@
+"""Calls to workers that are being killed: every call has exactly one outcome per rank, and what the workers
+wrote down of their own tells whether it is true. 20,000 calls under 50 kills; ROOST_SOAK makes it 1,000,000 under
+500."""
+
+import os
+import subprocess
+from collections import Counter
+
+from engine import ROOST, Engine
+
+CALLS, KILLS = (1_000_000, 500) if os.environ.get("ROOST_SOAK") else (20_000, 50)
+RANKS = 64
+
+
+def test_every_call_has_one_outcome_and_none_is_lost_or_doubled(plain_engine: Engine) -> None:
+    engine = plain_engine
+    notes = engine.home / "notes"
+    notes.touch()
+    config = engine.config({"actor": {"ranks": f"0-{RANKS - 1}", "command": [str(ROOST.parent / "tests" / "engine_callee")], "restart": {"on-failure": 1000}}})
+    seed = os.getpid()
+    command = [ROOST.parent / "tests" / "engine_caller", config, str(CALLS), str(KILLS), str(seed)]
+    env = engine.env | {"NOTES": str(notes), "ROOST_PROGRAM": str(ROOST)}
+    done = subprocess.run(command, env=env, cwd=engine.home, capture_output=True, text=True, timeout=60 + CALLS / 50)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+
+    ran = Counter(tuple(map(int, line.split())) for line in notes.read_text().splitlines())
+    kinds: Counter[str] = Counter()
+    told = set()
+    for line in done.stdout.splitlines():
+        call, rank, kind, answer = line.split()
+        key = int(rank), int(call)
+        assert key not in told, f"seed {seed}: two outcomes of call {call} on rank {rank}"
+        told.add(key)
+        kinds[kind] += 1
+        if kind == "value":
+            assert ran[key] == 1 and int(answer) == int(call) * 1000 + int(rank), f"seed {seed}: {line}, ran {ran[key]} times"
+        else:
+            assert kind == "unknown" and ran[key] <= 1 or kind == "not_run" and ran[key] == 0, f"seed {seed}: {line}, ran {ran[key]} times"
+    assert ran.keys() <= told
+    assert {call for _, call in told} == set(range(CALLS))
+    assert kinds["value"] > CALLS
+    assert sum(kinds.values()) - kinds["value"] > 0, "no call met a kill"
+    assert engine.left() == []

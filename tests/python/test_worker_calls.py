@@ -1,0 +1,232 @@
+"""Calls to groups: who is called with what, what comes back, and how it is waited for."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from worker_classes import Asynchronous, Closing, Helper, Many
+from worker_home import WorkerHome
+
+import roost
+
+
+@pytest.fixture(scope="module")
+def group(workers: WorkerHome) -> Iterator[roost.WorkerGroup]:
+    """Four workers, one an accelerator."""
+    with Helper.create_group(10, word="hello").launch(workers.cluster(), name="calls") as made:
+        yield made
+
+
+def test_a_call_goes_to_every_rank_with_the_same_arguments(group: roost.WorkerGroup) -> None:
+    assert group.add(1).wait() == [11, 12, 13, 14]
+    assert group.add(number=2).wait() == [12, 13, 14, 15]
+    assert group.word().wait() == ["hello"] * 4
+    assert group.add.__doc__ == "Adds the start and the rank."
+    assert repr(group) == "<roost.WorkerGroup 'calls': 4 x Helper>"
+
+
+def test_calls_are_sent_without_waiting_and_answered_in_their_order(group: roost.WorkerGroup) -> None:
+    handles = [group.echo(number) for number in range(100)]
+    assert [handle.wait() for handle in reversed(handles)] == [[number] * 4 for number in reversed(range(100))]
+    assert all(handle.done() for handle in handles)
+    assert handles[0].wait() == [0] * 4
+    assert [outcome.kind for outcome in handles[0].outcomes] == ["value"] * 4
+
+
+def test_chosen_ranks_are_called_in_the_order_given_and_once(group: roost.WorkerGroup) -> None:
+    assert group.execute_on(2, 0).add(1).wait() == [13, 11]
+    assert group.add(1).wait() == [11, 12, 13, 14]
+    assert group.execute_on(np.int64(3)).add(1).wait() == [14]
+
+
+@pytest.mark.parametrize("ranks", [(4,), (-1,), (0, 99), (), (1, 1)])
+def test_a_rank_that_is_not_there_is_an_error_that_sticks_to_nothing(group: roost.WorkerGroup, ranks: tuple[int, ...]) -> None:
+    with pytest.raises(roost.RankError) as caught:
+        group.execute_on(*ranks)
+    assert isinstance(caught.value, AssertionError) and isinstance(caught.value, IndexError)
+    assert group.add(1).wait() == [11, 12, 13, 14]
+
+
+def test_threads_choose_ranks_without_disturbing_each_other(group: roost.WorkerGroup) -> None:
+    wrong = []
+
+    def call(rank: int) -> None:
+        for number in range(100):
+            if group.execute_on(rank).add(number).wait() != [10 + number + rank]:
+                wrong.append((rank, number))
+
+    threads = [threading.Thread(target=call, args=(rank,)) for rank in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_only_public_methods_are_there(group: roost.WorkerGroup) -> None:
+    for call in (lambda: group._private, lambda: group.execute_on(0)._private):
+        with pytest.raises(ValueError, match="'_private' is private to Helper"):
+            call()
+    assert not hasattr(group, "_private")
+    with pytest.raises(AttributeError, match="Helper has no public method 'nothing'"):
+        group.nothing()
+    with pytest.raises(AttributeError, match="no public method 'nothing'"):
+        group.execute_on(0).nothing()
+
+
+def test_wait_gives_up_in_time_and_the_call_goes_on(group: roost.WorkerGroup, workers: WorkerHome) -> None:
+    pipe = workers.engine.pipe("hanging")
+    handle = group.hang_on(1, str(pipe.path))
+    with pytest.raises(roost.Timeout, match=r"'hang_on' of group 'calls' is not done after 0.05 s: 1 of 4 ranks have not answered \(rank 1\)") as caught:
+        while True:  # until the others have answered
+            kinds = [outcome.kind for outcome in handle.outcomes]
+            if kinds == ["value", "pending", "value", "value"]:
+                handle.wait(0.05)
+    assert isinstance(caught.value, TimeoutError) and caught.value.code == "timeout"
+    assert not handle.done()
+    pipe.write()
+    assert handle.wait(60) == [0, 1, 2, 3]
+    with pytest.raises(roost.Error, match="timeout must be a number of seconds"):
+        handle.wait(-1)
+
+
+def test_calls_can_be_awaited(group: roost.WorkerGroup) -> None:
+    async def both() -> list[list[int]]:
+        return await asyncio.gather(group.add(1).async_wait(), group.execute_on(3, 1).add(2).async_wait())
+
+    assert asyncio.run(both()) == [[11, 12, 13, 14], [15, 13]]
+
+
+def test_awaiting_leaves_the_loop_to_others(group: roost.WorkerGroup, workers: WorkerHome) -> None:
+    pipe = workers.engine.pipe("awaited")
+
+    async def main() -> list[int]:
+        handle = group.hang_on(0, str(pipe.path))
+        with pytest.raises(roost.Timeout):
+            await handle.async_wait(0.01)
+        waiting = asyncio.ensure_future(handle.async_wait())
+        await asyncio.sleep(0)
+        pipe.write()
+        return await waiting
+
+    assert asyncio.run(main()) == [0, 1, 2, 3]
+
+
+def test_durations_are_those_of_the_ranks_called(group: roost.WorkerGroup) -> None:
+    everywhere = group.timed()
+    here = group.execute_on(0).timed()
+    assert set(here.consume_durations()) == {"timed", "part", "whole"}
+    reduced, per_rank = everywhere.consume_durations("mean", return_per_rank=True)
+    assert len(per_rank) == 4 and reduced["whole"] == pytest.approx(sum(times["whole"] for times in per_rank) / 4)
+    assert everywhere.consume_durations("max")["whole"] == max(times["whole"] for times in per_rank)
+    assert everywhere.consume_duration("min") == min(times["timed"] for times in per_rank)
+    assert 0.001 <= here.consume_duration() <= here.consume_durations()["whole"]
+    assert group.execute_on(1).add(1).consume_duration() > 0.0
+    assert group.add(1).consume_durations() == {}
+    with pytest.raises(ValueError, match="reduction_type must be 'max', 'min' or 'mean', not 'sum'"):
+        here.consume_duration("sum")
+
+
+def test_timers_add_up_until_they_are_read(group: roost.WorkerGroup) -> None:
+    group.pop_execution_times().wait()
+    first = group.execute_on(0).timed().consume_durations()
+    second = group.execute_on(0).timed().consume_durations()
+    assert group.execute_on(0).pop_execution_time("part").wait() == [pytest.approx(first["part"] + second["part"])]
+    with pytest.raises(roost.WorkerError, match="nothing was timed as 'part'; tags that were: timed, whole") as caught:
+        group.execute_on(0).pop_execution_time("part").wait()
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert set(group.pop_execution_times().wait()[0]) == {"timed", "whole"}
+    assert group.pop_execution_times().wait() == [{}] * 4
+
+
+# --- values
+
+
+def test_arrays_arrive_as_read_only_views(group: roost.WorkerGroup) -> None:
+    array = np.arange(100_000, dtype=np.float32)
+    assert group.look_at(array).wait() == [(False, False, float(array.sum()), "float32")] * 4
+    assert group.look_at(array.reshape(100, 1000).T).wait()[0][2] == float(array.sum())
+    assert group.look_at(array[::3]).wait()[0][2] == float(array[::3].sum())
+    [back] = group.execute_on(0).echo({"a": array}).wait()
+    assert np.array_equal(back["a"], array) and not back["a"].flags.writeable
+    array += 1  # the caller's own stays the caller's
+
+
+def test_an_array_that_a_worker_keeps_stays_as_it_is(group: roost.WorkerGroup) -> None:
+    kept = np.full(1_000_000, 3, np.uint8)
+    group.keep(kept).wait()
+    for number in range(20):
+        group.echo(np.full(1_000_000, number, np.uint8)).wait()
+    assert group.kept().wait() == [3_000_000.0] * 4
+    group.keep(np.zeros(1)).wait()
+
+
+def test_large_values_go_both_ways(group: roost.WorkerGroup) -> None:
+    data = bytes(range(256)) * (1 << 17)
+    assert group.echo(data).wait() == [data] * 4
+    assert group.execute_on(0).echo((data, [data], {"k": bytearray(data)})).wait() == [(data, [data], {"k": bytearray(data)})]
+    arrays = group.zeros(48 << 20).wait()
+    assert [array.shape for array in arrays] == [(48 << 20,)] * 4
+
+
+@pytest.mark.parametrize("value", [None, (), {"a": [1, 2.5, "ü"]}, b"", b"x" * 70_000, [b"x" * 70_000], {1, 2}, float("inf"), "\ud800", range(5)])
+def test_values_come_back_as_they_went(group: roost.WorkerGroup, value: object) -> None:
+    assert group.execute_on(1).echo(value).wait() == [value]
+
+
+def test_many_arrays_in_one_value(group: roost.WorkerGroup) -> None:
+    arrays = [np.full(number, number) for number in range(300)]
+    [back] = group.execute_on(0).echo(arrays).wait()
+    assert all(np.array_equal(one, other) for one, other in zip(arrays, back, strict=True))
+
+
+def test_what_cannot_be_sent_is_said_before_anything_is(group: roost.WorkerGroup) -> None:
+    with pytest.raises(TypeError, match="cannot pickle"):
+        group.echo(threading.Lock())
+    assert group.add(1).wait() == [11, 12, 13, 14]
+
+
+def test_functions_travel(group: roost.WorkerGroup) -> None:
+    factor = 3
+    [back] = group.execute_on(0).echo(lambda number: factor * number).wait()
+    assert back(4) == 12
+
+
+# --- several at once
+
+
+def test_threads_of_one_worker_run_calls_at_once(workers: WorkerHome) -> None:
+    with Many.create_group().launch(workers.cluster("1x1"), name="threads", max_concurrency=3) as group:
+        assert [len(handle.wait(60)) for handle in [group.meet() for _ in range(3)]] == [1, 1, 1]
+        assert [handle.wait(60) for handle in [group.echo(number) for number in range(50)]] == [[number] for number in range(50)]
+
+
+def test_coroutines_run_at_once_on_one_loop(workers: WorkerHome) -> None:
+    with Asynchronous.create_group().launch(workers.cluster("1x2"), name="coroutines") as group:
+        assert [handle.wait(60) for handle in [group.meet(20) for _ in range(20)]] == [[True, True]] * 20
+        assert group.add(1).wait() == [2, 3]
+        with pytest.raises(roost.WorkerError, match="ValueError: later"):
+            group.fail().wait()
+
+
+def test_several_groups_at_once(workers: WorkerHome) -> None:
+    cluster = workers.cluster("1x2")
+    with (
+        Helper.create_group(100).launch(cluster, name="one") as one,
+        Helper.create_group(200).launch(cluster, name="two", placement_strategy=roost.NodePlacementStrategy([0, 0, 0])) as two,
+    ):
+        first, second = one.add(0), two.add(0)
+        assert second.wait() == [200, 201, 202] and first.wait() == [100, 101]
+        found = roost.WorkerGroup.from_group_name(Helper, "two")
+        assert found.add(1).wait() == [201, 202, 203] and found.execute_on(1).add(0).wait() == [201]
+        assert roost.WorkerGroup.from_group_name(Closing, "one").close
+
+
+def test_a_class_may_have_a_method_close(workers: WorkerHome) -> None:
+    with Closing.create_group().launch(workers.cluster("1x2"), name="closing") as group:
+        assert group.close().wait() == ["closed by 0", "closed by 1"]
+        group._close()
+        with pytest.raises(roost.EngineError, match="group 'closing' is closed"):
+            group.close()

@@ -1,0 +1,298 @@
+"""What a worker finds when it begins, and how it begins and ends."""
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from engine import is_alive, wait_gone
+from worker_classes import Helper
+from worker_home import WorkerHome
+
+import roost
+
+ROBOTS = {
+    "cluster": {
+        "num_nodes": 2,
+        "node_groups": [
+            {"label": "a800", "node_ranks": "0-1"},
+            {"label": "robot", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": f"10.0.0.{i}"} for i in (1, 2)]}},
+        ],
+        "component_placement": {"env": {"node_group": "robot", "placement": "0-1"}},
+    }
+}
+
+
+def test_every_field_is_set(workers: WorkerHome) -> None:
+    strategy = roost.PackedPlacementStrategy(2, 5, num_hardware_per_process=2)
+    with Helper.create_group().launch(workers.cluster("2x4 A800"), strategy, "fields") as group:
+        first, second = group.fields().wait()
+        port = first.pop("port")
+        assert second.pop("port") == port and 1024 <= port < 65536
+        assert first == {
+            "_rank": 0,
+            "_world_size": 2,
+            "_worker_name": "fields:0",
+            "_group_name": "fields",
+            "_cluster_node_rank": 0,
+            "_node_local_rank": 0,
+            "_node_local_world_size": 1,
+            "_local_rank": 0,
+            "_local_world_size": 1,
+            "_local_accelerator_rank": 2,
+            "_local_hardware_ranks": [2, 3],
+            "_node_group": "cluster",
+            "_accelerator_type": roost.AcceleratorType.NV_GPU,
+            "_accelerator_model": "NV_GPU:A800",
+            "_master_address": "127.0.0.1",
+            "_isolate_gpu": True,
+            "global_accelerator_ids": [2, 3],
+            "accelerator_type": roost.AcceleratorType.NV_GPU,
+            "torch_device_type": "cuda",
+            "hardware_type": "Accelerator",
+            "hardware_infos": [roost.HardwareInfo("Accelerator", "NV_GPU:A800")] * 2,
+            "has_accelerator": True,
+            "text": "fields(rank=0)",
+        }
+        assert (second["_cluster_node_rank"], second["_local_hardware_ranks"], second["global_accelerator_ids"]) == (1, [0, 1], [4, 5])
+        one, two = group.environment().wait()
+        assert (one["CUDA_VISIBLE_DEVICES"], two["CUDA_VISIBLE_DEVICES"]) == ("2,3", "0,1")
+        assert (one["RANK"], two["RANK"], one["WORLD_SIZE"], one["GROUP_NAME"], two["WORKER_NAME"]) == ("0", "1", "2", "fields", "fields:1")
+
+
+def test_without_isolation_all_devices_are_shown(workers: WorkerHome) -> None:
+    for words in ({"isolate_gpu": False}, {"isolate_accelerator": False}):
+        with Helper.create_group().launch(workers.cluster("1x4"), name="shared", **words) as group:
+            assert group.visible().wait() == [4, 4, 4, 4]
+            fields = group.fields().wait()
+            assert [(one["_local_rank"], one["_isolate_gpu"], one["global_accelerator_ids"]) for one in fields] == [(r, False, [0, 1, 2, 3]) for r in range(4)]
+
+
+def test_the_defaults_are_those_of_the_reference(workers: WorkerHome) -> None:
+    with Helper.create_group().launch(workers.cluster("2x2")) as group:
+        fields = group.fields().wait()
+        assert [(one["_group_name"], one["_local_hardware_ranks"]) for one in fields] == [("worker_group_Helper", [number % 2]) for number in range(4)]
+        assert group.visible().wait() == [1, 1, 1, 1]
+    with Helper.create_group().launch(workers.cluster("2x0")) as group:
+        [only] = group.fields().wait()
+        assert (only["_cluster_node_rank"], only["_world_size"], only["has_accelerator"], only["torch_device_type"]) == (0, 1, False, "cpu")
+        assert (only["hardware_type"], only["hardware_infos"], only["global_accelerator_ids"]) == (None, [], [])
+
+
+def test_robots_are_told_to_their_workers(workers: WorkerHome) -> None:
+    cluster = workers.cluster("2x2", cluster_cfg=ROBOTS)
+    strategy = roost.ComponentPlacement(ROBOTS, cluster).get_strategy("env")
+    with Helper.create_group().launch(cluster, strategy, "env") as group:
+        fields = group.fields().wait()
+        assert [(one["_node_group"], one["hardware_type"], one["_cluster_node_rank"]) for one in fields] == [("robot", "Franka", 1)] * 2
+        assert [[info.config["robot_ip"] for info in one["hardware_infos"]] for one in fields] == [["10.0.0.1"], ["10.0.0.2"]]
+
+
+def test_workers_log_in_the_references_form_and_the_driver_shows_it(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with Helper.create_group().launch(own_workers.cluster("1x2"), name="talk") as group:
+        group.say("this").wait()
+    lines = own_workers.log("talk", 0).splitlines()
+    assert all(re.fullmatch(r"\[[A-Z]+ \d\d:\d\d:\d\d talk-Rank-0\]\[worker_classes\.py:\d+\] \w+ this", line) for line in lines)
+    assert [line.split()[0][1:] + " " + line.split()[-2] for line in lines] == ["INFO info", "WARNING warning", "ERROR error", "INFO first"]
+    assert own_workers.log("talk", 1).splitlines()[-1].endswith("last this")
+    shown = capsys.readouterr().out.splitlines()
+    assert sorted(line for line in shown if line.startswith("[talk/0] ")) == sorted(f"[talk/0] {line}" for line in lines)
+    monkeypatch.setenv("RLINF_LOG_LEVEL", "CRITICAL")
+    with Helper.create_group().launch(own_workers.cluster("1x1"), name="quiet") as group:
+        group.say("this").wait()
+    assert own_workers.log("quiet") == ""
+    monkeypatch.setenv("RLINF_LOG_LEVEL", "debug")
+    with Helper.create_group().launch(own_workers.cluster("1x1"), name="loud", disable_distributed_log=True) as group:
+        group.say("this").wait()
+    assert own_workers.log("loud").splitlines()[0].endswith("debug this")
+    assert capsys.readouterr().out == ""
+
+
+# --- warm and cold
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_workers_are_processes_of_their_own_however_they_start(own_workers: WorkerHome, warm: bool) -> None:
+    with Helper.create_group().launch(own_workers.cluster("1x4"), name="start", warm=warm) as group:
+        sessions = group.session().wait()
+        assert [session for session, _, _, _ in sessions] == [0] * 4, "each leads a session"
+        assert len({parent for _, parent, _, _ in sessions}) == 1, "all are children of the supervisor"
+        assert [files for _, _, files, _ in sessions] == [["0", "1", "2", "3"]] * 4
+        assert [ignored for _, _, _, ignored in sessions] == [sorted({signal.SIGPIPE, signal.SIGXFSZ}, key=int)] * 4
+        drawn = group.random().wait()
+        assert len({number for pair in drawn for number in pair}) == 8
+        assert [one["RANK"] for one in group.environment().wait()] == ["0", "1", "2", "3"]
+        assert len(set(group.pid().wait())) == 4
+
+
+def test_warm_workers_are_forks_of_one_interpreter(own_workers: WorkerHome) -> None:
+    for warm, program in ((True, "_fork_server"), (False, "_worker_main.py")):
+        with Helper.create_group().launch(own_workers.cluster("1x2"), name="program", warm=warm) as group:
+            for pid in group.pid().wait():
+                assert program in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+# --- scripts
+
+
+SCRIPT = """
+    import os, sys
+    import roost
+    from helping import Number
+
+    LIMIT = 5
+
+    class Script(roost.Worker):
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+
+        def more(self):
+            return Result(helper(self.number.value + self._rank))
+
+    class Result:
+        def __init__(self, value):
+            self.value = value
+
+    def helper(number):
+        return number + LIMIT
+
+    group = Script.create_group(Number(10)).launch(roost.Cluster(cluster="1x2"))
+    results = group.more().wait()
+    assert all(type(result) is Result for result in results), results
+    print([result.value for result in results], flush=True)
+    import atexit
+    atexit.register(print, "first to register", flush=True)
+"""
+
+
+@pytest.mark.parametrize("warm", ["True", "False"])
+def test_classes_of_the_main_script_and_of_modules_beside_it(own_workers: WorkerHome, warm: str) -> None:
+    (own_workers.home / "helping.py").write_text("class Number:\n    def __init__(self, value):\n        self.value = value\n")
+    done = own_workers.script(SCRIPT.replace('"1x2"))', f'"1x2"), warm={warm})'))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[15, 16]\nfirst to register\n", "")
+    own_workers.engine.wait_empty()
+
+
+@pytest.mark.parametrize(("ending", "status"), [("sys.exit(3)", 3), ("raise ValueError('no')", 1), ("pass", 0), ("os._exit(4)", 4)])
+def test_the_exit_status_of_a_driver_is_its_own(own_workers: WorkerHome, ending: str, status: int) -> None:
+    (own_workers.home / "helping.py").write_text("class Number:\n    value = 1\n    def __init__(self, value): ...\n")
+    done = own_workers.script(SCRIPT + f"    {ending}\n")
+    assert done.returncode == status and ("first to register" in done.stdout) == (status != 4)
+    own_workers.engine.wait_empty()
+
+
+def test_a_failing_rank_ends_a_script_that_does_not_catch_it_with_1(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+        import roost
+
+        class Bad(roost.Worker):
+            def run(self):
+                return 1 / self._rank
+
+        group = Bad.create_group().launch(roost.Cluster(cluster="1x2"), name="bad")
+        try:
+            group.run().wait()
+        except roost.WorkerError as error:
+            print(error.rank, type(error.__cause__).__name__, [outcome.value for outcome in error.outcomes])
+        group.run().wait()
+        """
+    )
+    assert (done.returncode, done.stdout) == (1, "0 ZeroDivisionError [None, 1.0]\n")
+    assert "WorkerError: rank 0 of group 'bad' (node 0, accelerators 0) failed in 'run': ZeroDivisionError: division by zero" in done.stderr
+    own_workers.engine.wait_empty()
+
+
+def test_nothing_is_left_of_a_driver_that_is_killed(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+        import os, signal, roost
+        from worker_classes import Helper
+        group = Helper.create_group().launch(roost.Cluster(cluster="1x4"))
+        print(*group.pid().wait(), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert done.returncode == -signal.SIGKILL
+    wait_gone([int(pid) for pid in done.stdout.split()])
+    own_workers.engine.wait_empty()
+
+
+def test_a_fork_of_the_driver_has_no_groups(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+        import os, sys, roost
+        from worker_classes import Helper
+        group = Helper.create_group().launch(roost.Cluster(cluster="1x2"), name="mine")
+        pid = os.fork()
+        if pid == 0:
+            try:
+                roost.WorkerGroup.from_group_name(Helper, "mine")
+            except roost.EngineError:
+                sys.exit(5)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+        print(group.add(1).wait())
+        """,
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
+
+
+def test_two_clusters_are_each_as_their_arguments_say(own_workers: WorkerHome) -> None:
+    small, large = own_workers.cluster("1x1"), own_workers.cluster("2x2")
+    with Helper.create_group().launch(small, name="small") as one, Helper.create_group().launch(large, name="large") as other:
+        assert (one.add(0).wait(), other.add(0).wait()) == ([1], [1, 2, 3, 4])
+
+
+# --- the process of a worker
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGUSR1, signal.SIGABRT])
+def test_a_signal_shows_the_stack_and_kills_where_failures_are_caught(own_workers: WorkerHome, number: signal.Signals) -> None:
+    pipe = own_workers.home / "pipe"
+    os.mkfifo(pipe)
+    with Helper.create_group().launch(own_workers.cluster("1x1"), name="caught", catch_system_failure=True) as group:
+        [pid] = group.pid().wait()
+        assert group.environment().wait()[0]["CATCH_SYSTEM_FAILURE"] == "1"
+        handle = group.hang_on(0, str(pipe))
+        with open(pipe, "wb"):  # the worker is in its method now
+            os.kill(pid, number)
+            with pytest.raises(roost.WorkerError, match="killed by signal 9"):
+                handle.wait(60)
+    assert "in hang_on" in own_workers.log("caught", stream="stderr")
+    assert not is_alive(pid)
+
+
+def test_an_extension_is_loaded_and_interfaces_are_copied(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own_workers.home / "extending.py").write_text("import os\ndef register():\n    os.environ['EXTENDED'] = 'yes'\n")
+    monkeypatch.syspath_prepend(str(own_workers.home))
+    monkeypatch.setenv("RLINF_EXT_MODULE", "extending")
+    monkeypatch.setenv("RLINF_COMM_NET_DEVICES", "eth7")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    with Helper.create_group().launch(own_workers.cluster("1x1"), name="extended") as group:
+        [environ] = group.environment().wait()
+        assert (environ["EXTENDED"], environ["NCCL_SOCKET_IFNAME"], environ["GLOO_SOCKET_IFNAME"]) == ("yes", "eth7", "lo")
+    assert "GLOO_SOCKET_IFNAME is 'lo' and stays so: RLINF_COMM_NET_DEVICES is 'eth7'" in own_workers.log("extended", stream="stderr")
+    monkeypatch.setenv("RLINF_EXT_MODULE", "not.there")
+    with Helper.create_group().launch(own_workers.cluster("1x1"), name="extended") as group:
+        assert group.add(0).wait() == [1]
+    assert "RLINF_EXT_MODULE 'not.there' could not be loaded: ModuleNotFoundError" in own_workers.log("extended", stream="stderr")
+
+
+def test_a_node_group_may_have_its_own_interpreter(own_workers: WorkerHome) -> None:
+    python = own_workers.home / "own-python"
+    python.write_text(f'#!/bin/sh\nOWN_PYTHON=yes exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    config = {
+        "num_nodes": 2,
+        "node_groups": [{"label": "all", "node_ranks": "0-1", "env_configs": [{"node_ranks": 1, "python_interpreter_path": str(python)}]}],
+        "component_placement": {"helper": {"node_group": "all", "placement": "0-1"}},
+    }
+    cluster = own_workers.cluster("2x1", cluster_cfg=config)
+    for ranks, own in (([0, 1], [False, True]), ([1], [True])):
+        with Helper.create_group().launch(cluster, roost.NodePlacementStrategy(ranks, "all"), "interpreters") as group:
+            assert ["OWN_PYTHON" in environ for environ in group.environment().wait()] == own

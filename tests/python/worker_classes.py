@@ -1,0 +1,191 @@
+"""Workers that the tests launch. They are imported by the processes of the groups, too."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from roost import Worker
+
+
+class Stubborn(Exception):
+    """Pickles, and cannot be made again."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__("in\ntwo lines")
+
+
+class Helper(Worker):
+    """Does what the tests ask for."""
+
+    made = 0
+
+    def __init__(self, start: int = 1, *, word: str = "") -> None:
+        super().__init__()
+        self._start, self._word = start, word
+        self._kept: Any = None
+        self._random = np.random.rand()
+
+    def add(self, number: int) -> int:
+        """Adds the start and the rank."""
+        return self._start + number + self._rank
+
+    def word(self) -> str:
+        return self._word
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def echo(self, value: Any) -> Any:
+        return value
+
+    def fields(self) -> dict[str, Any]:
+        names = (
+            "_rank _world_size _worker_name _group_name _cluster_node_rank _node_local_rank _node_local_world_size _local_rank _local_world_size"
+            " _local_accelerator_rank _local_hardware_ranks _node_group _accelerator_type _accelerator_model _master_address _isolate_gpu"
+            " global_accelerator_ids accelerator_type torch_device_type hardware_type hardware_infos has_accelerator"
+        )
+        return {name: getattr(self, name) for name in names.split()} | {"text": str(self), "port": self._master_port}
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    def visible(self) -> int:
+        """How many devices it is shown."""
+        return len(os.environ["CUDA_VISIBLE_DEVICES"].split(","))
+
+    # --- failures
+
+    def fail_on(self, *ranks: int) -> int:
+        if self._rank in ranks:
+            raise KeyError(f"rank {self._rank} was told to")
+        return self._rank
+
+    def fail_stubbornly(self) -> None:
+        raise Stubborn(1, 2)
+
+    def leave(self) -> None:
+        sys.exit(3)
+
+    def lock(self) -> Any:
+        return threading.Lock()
+
+    def die_on(self, rank: int) -> int:
+        if self._rank == rank:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self._rank
+
+    def hang_on(self, rank: int, path: str) -> int:
+        """Waits until somebody writes into the pipe."""
+        if self._rank == rank:
+            with open(path, "rb") as pipe:
+                pipe.read(1)
+        return self._rank
+
+    def fail_or_hang(self, path: str) -> None:
+        """What a broken collective does: one fails, the others wait for it."""
+        if self._rank == 0:
+            raise RuntimeError("the collective is broken")
+        self.hang_on(self._rank, path)
+
+    def _private(self) -> None:
+        raise AssertionError("nobody can call this")
+
+    # --- memory
+
+    def look_at(self, array: Any) -> tuple[bool, bool, float, str]:
+        return bool(array.flags.writeable), bool(array.flags.owndata), float(array.sum()), str(array.dtype)
+
+    def keep(self, array: Any) -> None:
+        self._kept = array
+
+    def kept(self) -> float:
+        return float(self._kept.sum())
+
+    def zeros(self, count: int) -> Any:
+        return np.zeros(count, np.uint8)
+
+    # --- words and times
+
+    def say(self, text: str) -> None:
+        self.log_debug(f"debug {text}")
+        self.log_info(f"info {text}")
+        self.log_warning(f"warning {text}")
+        self.log_error(f"error {text}")
+        self.log_on_first_rank(f"first {text}")
+        self.log_on_last_rank(f"last {text}")
+
+    @Worker.timer("whole")
+    def timed(self) -> None:
+        with self.worker_timer():
+            time.sleep(0.001)
+        with self.worker_timer("part"):
+            pass
+
+    def random(self) -> tuple[float, float]:
+        import random
+
+        return random.random(), float(np.random.rand())
+
+    def session(self) -> tuple[int, int, list[str], list[int]]:
+        open_files = [name for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")]
+        ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
+        return os.getsid(0) - os.getpid(), os.getppid(), sorted(open_files, key=int), ignored
+
+
+class Many(Helper):
+    """For several calls at once in threads: each waits for the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting = threading.Barrier(3)
+
+    def meet(self) -> int:
+        self._meeting.wait(60)
+        return threading.active_count()
+
+
+class Asynchronous(Helper):
+    """For several calls at once on an event loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._here, self._all = 0, asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def meet(self, count: int) -> bool:
+        self._here += 1
+        if self._here == count:
+            self._all.set()
+        await self._all.wait()
+        return asyncio.get_running_loop() is self._loop and threading.current_thread() is threading.main_thread()
+
+    async def fail(self) -> None:
+        await asyncio.sleep(0)
+        raise ValueError("later")
+
+
+class Refusing(Helper):
+    def __init__(self, rank: int, how: str = "raise") -> None:
+        super().__init__()
+        if self._rank == rank and how == "exit":
+            sys.exit(7)
+        if self._rank == rank and how == "die":
+            os._exit(9)
+        if self._rank == rank:
+            raise LookupError("there is no such thing")
+
+
+class Clashing(Worker):
+    def execute_on(self) -> None:
+        raise AssertionError("nobody can call this")
+
+
+class Closing(Worker):
+    def close(self) -> str:
+        return f"closed by {self._rank}"
