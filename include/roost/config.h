@@ -49,6 +49,9 @@ ROOST_API struct roost_config *roost_config_load_lenient(const struct roost_conf
 
 ROOST_API void roost_config_free(struct roost_config *config);
 
+/* The text that the config was read from, borrowed from it. */
+ROOST_API const char *roost_config_text(const struct roost_config *config, size_t *out_len);
+
 /* cluster.num_nodes */
 ROOST_API int32_t roost_config_num_nodes(const struct roost_config *config);
 

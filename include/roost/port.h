@@ -24,10 +24,10 @@ extern "C" {
 #endif
 
 struct roost_port_options {
-    const char *dir;   /* the lease directory: this user's alone (0700), made when missing; NULL = the
+    const char *dir; /* the lease directory: this user's alone (0700), made when missing; NULL = the
                           one that runs of this user on this machine use, by `env` */
     const char *const *env; /* "NAME=value", NULL-terminated: where XDG_RUNTIME_DIR is looked up */
-    int32_t base;      /* first port tried; 0 = 20000 */
+    int32_t base;           /* first port tried; 0 = 20000 */
     const char *owner; /* the run's id, shown to others; a name as components have; NULL = none */
     int32_t wait_ms;   /* how long to wait for the lock at most; 0 = 10 s */
     const char *proc;  /* where the kernel's settings are read; NULL = "/proc" */

@@ -21,18 +21,19 @@ struct roost_processes_options {
     const struct roost_cluster *cluster;
     const struct roost_component *component; /* of a plan on this cluster */
     const char *name;                        /* what the component is called */
-    const char *const *env;     /* "NAME=value", NULL-terminated: what the processes inherit where
+    const char *const *env;       /* "NAME=value", NULL-terminated: what the processes inherit where
                                    they run; NULL = nothing */
     const char *const *extra_env; /* set over everything else; NULL = nothing */
-    const char *const *command; /* its words */
+    const char *const *command;   /* its words */
     size_t command_count;
-    const char *config_dir; /* where a relative cwd starts; NULL = as the config's path was written */
+    const char
+        *config_dir; /* where a relative cwd starts; NULL = as the config's path was written */
 };
 
 /* NULL on failure: `report` (may be NULL) has every fault and `err` (may be NULL) the first. */
-ROOST_API struct roost_processes *
-roost_processes_new(const struct roost_processes_options *options, struct roost_report *report,
-                    struct roost_error *err);
+ROOST_API struct roost_processes *roost_processes_new(const struct roost_processes_options *options,
+                                                      struct roost_report *report,
+                                                      struct roost_error *err);
 ROOST_API void roost_processes_free(struct roost_processes *processes);
 
 /* Ports in a row that a process wants on its node; text borrowed from the processes. */

@@ -11,6 +11,7 @@
 #include <roost/plan.h>
 #include <roost/port.h>
 #include <roost/process.h>
+#include <roost/registry.h>
 #include <roost/render.h>
 #include <roost/worker.h>
 

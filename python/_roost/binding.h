@@ -14,7 +14,8 @@ struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
     PyTypeObject *group, *call, *answer, *worker_channel, *request;
-    PyTypeObject *processes, *leases; /* for engines that Python drives */
+    PyTypeObject *keeper, *client, *managers;
+    PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
 };
 
@@ -160,6 +161,15 @@ PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
 
 extern PyType_Spec group_spec, call_spec, answer_spec;
+/* Functions of the module: namespaces of this user that live, and checks of names. */
+PyObject *binding_namespaces(PyObject *module, PyObject *env);
+PyObject *binding_check_address(PyObject *module, PyObject *text);
+PyObject *binding_check_group_name(PyObject *module, PyObject *text);
+
+/* A function of the module: a cluster as the JSON of a snapshot. */
+PyObject *binding_snapshot(PyObject *module, PyObject *cluster);
+
+extern PyType_Spec keeper_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec, worker_channel_spec, request_spec;
 extern PyType_Spec processes_spec, leases_spec;

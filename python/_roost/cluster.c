@@ -2,6 +2,9 @@
  * (cluster_parts.c). */
 #include "binding.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct cluster_object {
     PyObject_HEAD
     struct roost_cluster *value;
@@ -204,6 +207,45 @@ static PyObject *get_warnings(PyObject *self, void *closure)
     PyObject *warnings = ((struct cluster_object *)self)->warnings;
     Py_INCREF(warnings);
     return warnings;
+}
+
+/* Bytes of a document, grown without the GIL. */
+struct document {
+    char *bytes;
+    size_t len, room;
+};
+
+static bool keep(void *ctx, const char *bytes, size_t len)
+{
+    struct document *out = ctx;
+    if (out->room - out->len < len) {
+        size_t room = (out->len + len) * 2;
+        char *grown = realloc(out->bytes, room);
+        if (!grown)
+            return false;
+        out->bytes = grown;
+        out->room = room;
+    }
+    memcpy(out->bytes + out->len, bytes, len);
+    out->len += len;
+    return true;
+}
+
+PyObject *binding_snapshot(PyObject *module, PyObject *cluster)
+{
+    struct binding *binding = PyModule_GetState(module);
+    if (!binding_want(cluster, binding->cluster, "cluster"))
+        return NULL;
+    struct document document = {0};
+    enum roost_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_render_cluster_json(cluster_value(cluster), keep, &document);
+    Py_END_ALLOW_THREADS
+    PyObject *bytes = code == ROOST_OK
+                          ? PyBytes_FromStringAndSize(document.bytes, (Py_ssize_t)document.len)
+                          : PyErr_NoMemory();
+    free(document.bytes);
+    return bytes;
 }
 
 static PyGetSetDef fields[] = {

@@ -240,7 +240,24 @@ static PyObject *get_warnings(PyObject *self, void *closure)
     return warnings;
 }
 
+static PyObject *get_text(PyObject *self, void *closure)
+{
+    (void)closure;
+    size_t len;
+    const char *text = roost_config_text(config_value(self), &len);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, NULL);
+}
+
+static PyObject *get_paths(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *paths = config_paths(self);
+    return Py_NewRef(paths ? paths : Py_None);
+}
+
 static PyGetSetDef fields[] = {
+    {"text", get_text, NULL, "what it was read from", NULL},
+    {"paths", get_paths, NULL, "the key of every line of a mapping; None for a file", NULL},
     {"components", get_components, NULL, "placed components in config order, each with its rule",
      NULL},
     {"labels", get_labels, NULL, "node groups that components name", NULL},

@@ -20,8 +20,7 @@ static struct roost_port_want *read_wants(struct binding *binding, PyObject *cou
     if (!wants)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; wants && i < count; i++) {
-        if (!binding_int32(PyTuple_GetItem(counts, i), "counts", binding->error,
-                           &wants[i].count)) {
+        if (!binding_int32(PyTuple_GetItem(counts, i), "counts", binding->error, &wants[i].count)) {
             PyMem_Free(wants);
             wants = NULL;
         }

@@ -89,6 +89,11 @@ static PyMethodDef methods[] = {
      "Whether the parent has that pid; this process dies with it."},
     {"duplicate_above", binding_duplicate_above, METH_VARARGS,
      "(fd, least): a second descriptor for the same thing, not below `least`"},
+    {"namespaces", binding_namespaces, METH_O,
+     "Namespaces of this user with living managers; takes the environment as NAME=value."},
+    {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
+    {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
+    {"snapshot", binding_snapshot, METH_O, "A Cluster as the JSON of a snapshot."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -156,7 +161,10 @@ static int execute(PyObject *module)
     it->group = it->request ? add_type(module, &group_spec) : NULL;
     it->call = it->group ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
-    it->processes = it->answer ? add_type(module, &processes_spec) : NULL;
+    it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
+    it->client = it->keeper ? add_type(module, &client_spec) : NULL;
+    it->managers = it->client ? add_type(module, &managers_spec) : NULL;
+    it->processes = it->managers ? add_type(module, &processes_spec) : NULL;
     it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
     if (!it->leases ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
@@ -186,6 +194,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->group);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
+    Py_VISIT(it->keeper);
+    Py_VISIT(it->client);
+    Py_VISIT(it->managers);
     return 0;
 }
 
@@ -209,6 +220,9 @@ static int clear(PyObject *module)
     Py_CLEAR(it->group);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);
+    Py_CLEAR(it->keeper);
+    Py_CLEAR(it->client);
+    Py_CLEAR(it->managers);
     return 0;
 }
 

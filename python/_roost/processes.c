@@ -66,13 +66,14 @@ static bool build(struct processes_object *it, struct binding *binding)
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *words[] = {"cluster", "placements", "name",   "config",
-                            "env",     "command",    "folder", "extra", NULL};
+    static char *words[] = {"cluster", "placements", "name",  "config", "env",
+                            "command", "folder",     "extra", NULL};
     struct binding *binding = binding_of(type);
     PyObject *cluster, *placements, *name, *config = Py_None, *env = NULL, *command = NULL;
     PyObject *folder = Py_None, *extra = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|OOOOO:Processes", words, &cluster,
-                                     &placements, &name, &config, &env, &command, &folder, &extra) ||
+                                     &placements, &name, &config, &env, &command, &folder,
+                                     &extra) ||
         !binding_want(cluster, binding->cluster, "cluster") ||
         !binding_want(placements, binding->placements, "placements") ||
         (config != Py_None && !binding_want(config, binding->config, "config")))
@@ -87,8 +88,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->folder = keep(folder);
     if ((env && !texts_open(binding, &self->env, env, "env")) ||
         (command && !texts_open(binding, &self->command, command, "command")) ||
-        (extra && !texts_open(binding, &self->extra, extra, "extra")) ||
-        !build(self, binding))
+        (extra && !texts_open(binding, &self->extra, extra, "extra")) || !build(self, binding))
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -102,9 +102,9 @@ static PyObject *get_wants(PyObject *self, void *closure)
     struct roost_process_want want;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && roost_processes_want(value, i, &want); i++)
-        binding_append(&list, Py_BuildValue("(iiziO)", (int)want.rank, (int)want.node_rank,
-                                            want.name, (int)want.count,
-                                            want.is_handed ? Py_True : Py_False));
+        binding_append(&list,
+                       Py_BuildValue("(iiziO)", (int)want.rank, (int)want.node_rank, want.name,
+                                     (int)want.count, want.is_handed ? Py_True : Py_False));
     return list;
 }
 
@@ -187,8 +187,8 @@ static PyObject *fill(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     code = roost_processes_fill(it->value, &values, &error);
     Py_END_ALLOW_THREADS
-    PyObject *list = code == ROOST_OK ? process_list(it->value)
-                                      : binding_raise(binding, &error, NULL, NULL);
+    PyObject *list =
+        code == ROOST_OK ? process_list(it->value) : binding_raise(binding, &error, NULL, NULL);
     PyMem_Free(ports);
     return list;
 }
@@ -206,8 +206,8 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     "Processes(cluster, placements, name, config=None, env=(), command=(), folder=None, extra=())"},
+    {Py_tp_doc, "Processes(cluster, placements, name, config=None, env=(), command=(), "
+                "folder=None, extra=())"},
     {Py_tp_new, create},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, fields},

@@ -17,6 +17,16 @@ from roost._component import ComponentPlacement, HybridComponentPlacement, Model
 from roost._config import ClusterConfig, NodeGroupConfig
 from roost._errors import EngineError, Timeout, WorkerError
 from roost._group import WorkerGroup
+from roost._managers import (
+    CollectiveGroupInfo,
+    CollectiveManager,
+    DeviceLockManager,
+    NodeManager,
+    PortLockManager,
+    WorkerAddress,
+    WorkerInfo,
+    WorkerManager,
+)
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
 from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__
@@ -31,8 +41,11 @@ __all__ = [
     "AcceleratorType",
     "Cluster",
     "ClusterConfig",
+    "CollectiveGroupInfo",
+    "CollectiveManager",
     "Column",
     "ComponentPlacement",
+    "DeviceLockManager",
     "EngineError",
     "Error",
     "FlexiblePlacementStrategy",
@@ -44,6 +57,7 @@ __all__ = [
     "NodeGroupEnvConfig",
     "NodeGroupInfo",
     "NodeInfo",
+    "NodeManager",
     "NodePlacementStrategy",
     "PackedPlacementStrategy",
     "Placement",
@@ -51,9 +65,13 @@ __all__ = [
     "PlacementStrategy",
     "Placements",
     "PlanWarning",
+    "PortLockManager",
     "RankError",
     "Timeout",
     "Worker",
+    "WorkerAddress",
     "WorkerError",
     "WorkerGroup",
+    "WorkerInfo",
+    "WorkerManager",
 ]

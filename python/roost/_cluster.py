@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
+from roost._attach import attach, section_of
 from roost._config import node_group_configs, read_config, written_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
@@ -41,7 +42,8 @@ class Cluster:
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
     have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
-    time, each as its own arguments say.
+    time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
+    ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
     >>> cluster = Cluster(cluster="2x8 A800")
     >>> cluster.num_nodes, cluster.num_accelerators
@@ -73,7 +75,8 @@ class Cluster:
             self._take_engine(attach_ray(namespace))
             return
         if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            raise EngineError("Cluster() attaches to a run, which this version cannot: pass num_nodes, cluster_cfg or cluster")
+            attach(self, namespace)
+            return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
@@ -94,7 +97,15 @@ class Cluster:
             text = b"local"
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
+        self._section = section_of(cluster_cfg)
         warn(self._value.warnings, 2)
+
+    @classmethod
+    def _of(cls, value: _roost.Cluster, config: _roost.Config | None, section: Any) -> "Cluster":
+        """A cluster that was built already."""
+        self = cls.__new__(cls)
+        self._value, self._config, self._section = value, config, section
+        return self
 
     def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config

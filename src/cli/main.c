@@ -63,6 +63,8 @@ int main(int argc, char **argv)
         return output_usage("a command is missing; see 'roost --help'");
     if (strcmp(argv[1], "--guardian") == 0) /* how a run starts its own: see roost/launch.h */
         return roost_guardian_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--keeper") == 0) /* how managers are started: see roost/registry.h */
+        return roost_keeper_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_help();
     if (strcmp(argv[1], "help") == 0) {

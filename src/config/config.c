@@ -194,6 +194,12 @@ void roost_config_free(struct roost_config *config)
     free(config);
 }
 
+const char *roost_config_text(const struct roost_config *config, size_t *out_len)
+{
+    *out_len = config->source.text.len;
+    return config->source.text.at;
+}
+
 int32_t roost_config_num_nodes(const struct roost_config *config)
 {
     return config->num_nodes;

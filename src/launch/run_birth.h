@@ -2,10 +2,10 @@
 #ifndef LAUNCH_RUN_BIRTH_H
 #define LAUNCH_RUN_BIRTH_H
 
+#include <roost/registry.h>
+
 #include "launch/commands.h"
 #include "launch/run_internal.h"
-
-enum { NAMESPACE_MAX = 64 };
 
 /* A run on its way. */
 struct birth {
@@ -15,7 +15,7 @@ struct birth {
     char runtime[RUNTIME_PATH_MAX];
     int runtime_dir;
     int namespace_lock;
-    char name_space[NAMESPACE_MAX];
+    char name_space[ROOST_NAMESPACE_MAX + 1];
     int32_t *ports;
     struct diag *diag;
 };

@@ -1,14 +1,13 @@
 /* run_places.c - where a run lives: its directory, its namespace, the directory of sockets and leases. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/private_dir.h"
 #include "config/config.h"
 #include "launch/run_birth.h"
+#include "registry/namespaces.h"
 
 /* roost.logs.dir, which is relative to the config, as an absolute path. */
 static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
@@ -45,36 +44,17 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
     return false;
 }
 
-/* roost, roost_1, ...: the first that no living run of this user has. A run has the one whose file it
- * keeps locked; the kernel unlocks it with the run's last process. */
+/* The kernel frees it with the run's last process. */
 static bool choose_namespace(struct birth *birth)
 {
-    enum { TRIES = 10000 };
     const char *given = birth->options->name_space;
-    if (given) {
+    if (given) { /* somebody else holds it */
         snprintf(birth->name_space, sizeof birth->name_space, "%s", given);
         return true;
     }
-    for (int i = 0; i < TRIES; i++) {
-        char file[NAMESPACE_MAX + 16];
-        snprintf(birth->name_space, sizeof birth->name_space, i ? "roost_%d" : "roost", i);
-        snprintf(file, sizeof file, "%s.namespace", birth->name_space);
-        struct roost_error err;
-        int fd = private_file_open(birth->runtime_dir, file, O_RDWR | O_CREAT, NULL, &err);
-        if (fd < 0) {
-            diag_again(birth->diag, &err);
-            return false;
-        }
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            birth->namespace_lock = fd;
-            return true;
-        }
-        close(fd);
-    }
-    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "%d runs of this user are alive already",
-               TRIES);
-    diag_hint(birth->diag, "`roost ps` lists them, `roost stop` ends one");
-    return false;
+    birth->namespace_lock =
+        namespace_take(birth->runtime_dir, NULL, birth->name_space, birth->diag);
+    return birth->namespace_lock >= 0;
 }
 
 /* Who the run is: its id goes where others look for a namespace. */

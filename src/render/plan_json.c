@@ -84,7 +84,7 @@ static void put_number(struct text *out, int32_t value, const char *before)
 
 static void put_cluster(struct text *out, const struct roost_cluster *cluster)
 {
-    text_puts(out, " \"cluster\": {\"nodes\": [");
+    text_puts(out, "\"cluster\": {\"nodes\": [");
     for (int32_t n = 0; n < cluster->node_count; n++) {
         text_puts(out, n ? ",\n  " : "\n  ");
         put_node(out, &cluster->nodes[n], n);
@@ -101,7 +101,18 @@ static void put_cluster(struct text *out, const struct roost_cluster *cluster)
         put_string(out, "hardware_type", group->hardware_type);
         text_char(out, '}');
     }
-    text_puts(out, "]},\n");
+    text_puts(out, "]}");
+}
+
+enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster, roost_write_fn write,
+                                          void *ctx)
+{
+    struct stream stream;
+    stream_start(&stream, write, ctx);
+    text_puts(&stream.text, "{\"roost\": 1,\n ");
+    put_cluster(&stream.text, cluster);
+    text_puts(&stream.text, "}\n");
+    return stream_end(&stream);
 }
 
 static void put_model_parallel(struct text *out, const struct roost_model_parallel *it)
@@ -292,7 +303,9 @@ enum roost_code render_plan_json(const struct roost_plan *plan, const struct roo
     text_puts(out, "{\"roost\": 1,\n ");
     put_string(out, "mode", roost_plan_mode_word(roost_plan_mode(plan)));
     text_puts(out, ",\n");
+    text_puts(out, " ");
     put_cluster(out, cluster);
+    text_puts(out, ",\n");
     if (roost_plan_model_parallel(plan))
         put_model_parallel(out, roost_plan_model_parallel(plan));
     text_puts(out, " \"components\": [");

@@ -7,10 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* Since Linux 6.5; not in every C library's headers. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 static bool fill_address(struct sockaddr_un *out, int dir, const char *name)
 {
@@ -89,4 +95,26 @@ int control_peer(int fd)
     struct ucred peer;
     socklen_t len = sizeof peer;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : -1;
+}
+
+int control_peer_pidfd(int fd)
+{
+    int pidfd = -1;
+    socklen_t len = sizeof pidfd;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+        return pidfd;
+    /* By its number. Another process can have it by now only if the peer has ended, and then the
+     * connection ends too. */
+    pid_t pid = control_peer(fd);
+    return pid > 0 ? pidfd_open(pid, 0) : -1;
+}
+
+ssize_t control_send(int fd, const void *bytes, size_t len)
+{
+    return send(fd, bytes, len, MSG_NOSIGNAL);
+}
+
+void control_hang_up(int fd)
+{
+    (void)shutdown(fd, SHUT_RDWR);
 }

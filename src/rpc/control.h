@@ -6,6 +6,9 @@
 #ifndef RPC_CONTROL_H
 #define RPC_CONTROL_H
 
+#include <stddef.h>
+#include <sys/types.h>
+
 enum { CONTROL_NAME_MAX = 64 };
 
 /* Makes the socket `name` in the checked directory `dir` and listens. It appears under its name only
@@ -21,5 +24,14 @@ int control_connect(int dir, const char *name);
 
 /* The process that listens at the other end, as the kernel knows it; -1 = not known. */
 int control_peer(int fd);
+
+/* A pidfd of the process that connected, which becomes readable when it ends; -1 = not to be had. */
+int control_peer_pidfd(int fd);
+
+/* write(2) that raises no SIGPIPE. */
+ssize_t control_send(int fd, const void *bytes, size_t len);
+
+/* Ends the connection for both sides; the descriptor stays the caller's, and other threads may be at it. */
+void control_hang_up(int fd);
 
 #endif

@@ -51,6 +51,11 @@ VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not co
 # Files whose texts no run of `check` or `plan` reaches.
 OTHER_FILES = {
     "src/launch/commands.c": "`plan --commands` wants no command; src/launch/commands_test.c has all of them with their cures",
+    "src/registry/client.c": "needs a living keeper; tests/python/test_managers.py",
+    "src/registry/namespaces.c": "the same",
+    "src/registry/*.c": "only requests of managers; src/registry/registry_test.c has all of them",
+    "src/launch/keeper_start.c": "needs a keeper; tests/python/test_managers.py, or no descriptors",
+    "src/launch/local/keeper.c": "a full runtime directory",
     "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
     "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/parts_test.c",

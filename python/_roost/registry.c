@@ -1,0 +1,412 @@
+/* registry.c - the types Keeper (starts the managers' process), RegistryClient (asks it) and Registry
+ * (the managers' memory in this process), and what is said of namespaces and addresses. */
+#include "binding.h"
+
+#include <string.h>
+
+/* The roost_error of a call as an exception. */
+static PyObject *raise(PyObject *self, const struct roost_error *err)
+{
+    return binding_raise(binding_of(Py_TYPE(self)), err, NULL, NULL);
+}
+
+/* --- Keeper --- */
+
+struct keeper_object {
+    PyObject_HEAD
+    struct roost_keeper *value; /* NULL = closed */
+    PyObject *name_space;
+    int32_t pid;
+};
+
+static PyObject *keeper_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"env",       "program", "namespace", "view", "leases_master_port",
+                            "port_base", NULL};
+    struct binding *binding = binding_of(type);
+    PyObject *env;
+    struct roost_keeper_options options = {0};
+    Py_ssize_t view_len = 0;
+    int leases = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zzz#pi:Keeper", words, &env, &options.program,
+                                     &options.name_space, &options.view, &view_len, &leases,
+                                     &options.port_base))
+        return NULL;
+    struct texts variables = {0};
+    if (!texts_open(binding, &variables, env, "env"))
+        return NULL;
+    struct keeper_object *self = binding_alloc(type);
+    options.env = variables.texts;
+    options.view_len = (size_t)view_len;
+    options.leases_master_port = leases;
+    struct roost_error err = {0};
+    if (self) {
+        Py_BEGIN_ALLOW_THREADS
+        self->value = roost_keeper_start(&options, &err);
+        Py_END_ALLOW_THREADS
+        if (!self->value)
+            raise((PyObject *)self, &err);
+        else {
+            self->name_space = PyUnicode_FromString(roost_keeper_namespace(self->value));
+            self->pid = roost_keeper_pid(self->value);
+        }
+        if (!self->name_space)
+            Py_CLEAR(self);
+    }
+    texts_close(&variables);
+    return (PyObject *)self;
+}
+
+static PyObject *keeper_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct keeper_object *it = (struct keeper_object *)self;
+    struct roost_keeper *value = it->value;
+    it->value = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    roost_keeper_free(value);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static void keeper_dealloc(PyObject *self)
+{
+    struct keeper_object *it = (struct keeper_object *)self;
+    roost_keeper_free(it->value);
+    Py_XDECREF(it->name_space);
+    binding_dealloc(self);
+}
+
+static PyObject *keeper_namespace(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *name = ((struct keeper_object *)self)->name_space;
+    Py_INCREF(name);
+    return name;
+}
+
+static PyObject *keeper_pid(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(((struct keeper_object *)self)->pid);
+}
+
+static PyMethodDef keeper_methods[] = {
+    {"close", keeper_close, METH_NOARGS, "ends the keeper and waits until it is gone"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef keeper_fields[] = {
+    {"namespace", keeper_namespace, NULL, "its name", NULL},
+    {"pid", keeper_pid, NULL, "its process", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot keeper_slots[] = {
+    {Py_tp_doc, "Keeper(env, program=None, namespace=None, view=None, leases_master_port=False, "
+                "port_base=0)"},
+    {Py_tp_new, keeper_create},
+    {Py_tp_dealloc, keeper_dealloc},
+    {Py_tp_methods, keeper_methods},
+    {Py_tp_getset, keeper_fields},
+    {0, NULL},
+};
+
+PyType_Spec keeper_spec = {
+    .name = "roost._roost.Keeper",
+    .basicsize = sizeof(struct keeper_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = keeper_slots,
+};
+
+/* --- RegistryClient --- */
+
+struct client_object {
+    PyObject_HEAD
+    struct roost_registry *value; /* NULL = closed */
+    Py_ssize_t users;             /* calls under way: it is closed when the last of them ends */
+};
+
+static PyObject *client_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"env", "namespace", NULL};
+    PyObject *env;
+    const char *name_space;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os:RegistryClient", words, &env, &name_space))
+        return NULL;
+    struct texts variables = {0};
+    if (!texts_open(binding_of(type), &variables, env, "env"))
+        return NULL;
+    struct client_object *self = binding_alloc(type);
+    if (self) {
+        struct roost_error err = {0};
+        Py_BEGIN_ALLOW_THREADS
+        self->value = roost_registry_open(variables.texts, name_space, &err);
+        Py_END_ALLOW_THREADS
+        if (!self->value) {
+            raise((PyObject *)self, &err);
+            Py_CLEAR(self);
+        }
+    }
+    texts_close(&variables);
+    return (PyObject *)self;
+}
+
+/* Waits a little at a time, so that Ctrl-C ends a wait; the request is then taken back. */
+static enum roost_code await(struct roost_registry *registry, int64_t ticket, double timeout,
+                             char **answer, bool *is_interrupted, struct roost_error *err)
+{
+    enum { STEP_MS = 100 };
+    enum roost_code code = ROOST_ERR_TIMEOUT;
+    double left = timeout * 1000;
+    for (bool is_first = true; code == ROOST_ERR_TIMEOUT; is_first = false) {
+        if (timeout >= 0 && left <= 0 && !is_first)
+            break;
+        int32_t step = timeout >= 0 && left < STEP_MS ? (int32_t)(left + 0.999) : STEP_MS;
+        Py_BEGIN_ALLOW_THREADS
+        code = roost_registry_wait(registry, ticket, step, answer, err);
+        Py_END_ALLOW_THREADS
+        left -= step;
+        *is_interrupted = code == ROOST_ERR_TIMEOUT && PyErr_CheckSignals() < 0;
+        if (*is_interrupted)
+            break;
+    }
+    if (code == ROOST_ERR_TIMEOUT) {
+        Py_BEGIN_ALLOW_THREADS
+        code = roost_registry_cancel(registry, ticket, answer, err);
+        Py_END_ALLOW_THREADS
+    }
+    return code;
+}
+
+static PyObject *client_call(PyObject *self, PyObject *args)
+{
+    struct client_object *it = (struct client_object *)self;
+    const char *request;
+    Py_ssize_t len;
+    PyObject *timeout = Py_None;
+    if (!PyArg_ParseTuple(args, "y#|O:call", &request, &len, &timeout))
+        return NULL;
+    double seconds = timeout == Py_None ? -1 : PyFloat_AsDouble(timeout);
+    if (timeout != Py_None && PyErr_Occurred())
+        return NULL;
+    if (!it->value) {
+        PyErr_SetString(PyExc_ValueError, "the connection is closed");
+        return NULL;
+    }
+    struct roost_error err = {0};
+    int64_t ticket;
+    char *answer = NULL;
+    bool is_interrupted = false;
+    enum roost_code code;
+    it->users++;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_registry_ask(it->value, request, (size_t)len, &ticket, &err);
+    Py_END_ALLOW_THREADS
+    if (code == ROOST_OK)
+        code = await(it->value, ticket, seconds, &answer, &is_interrupted, &err);
+    it->users--;
+    PyObject *result = NULL;
+    if (!is_interrupted)
+        result = code == ROOST_OK ? PyBytes_FromString(answer) : raise(self, &err);
+    roost_answer_free(answer);
+    return result;
+}
+
+static PyObject *client_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct client_object *it = (struct client_object *)self;
+    if (it->users) {
+        PyErr_SetString(PyExc_ValueError, "another thread waits for an answer");
+        return NULL;
+    }
+    roost_registry_close(it->value);
+    it->value = NULL;
+    Py_RETURN_NONE;
+}
+
+static void client_dealloc(PyObject *self)
+{
+    roost_registry_close(((struct client_object *)self)->value);
+    binding_dealloc(self);
+}
+
+static PyMethodDef client_methods[] = {
+    {"call", client_call, METH_VARARGS,
+     "call(request, timeout=None) -> answer, both JSON in bytes"},
+    {"close", client_close, METH_NOARGS, "gives back what this connection has"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot client_slots[] = {
+    {Py_tp_doc, "RegistryClient(env, namespace)"},
+    {Py_tp_new, client_create},
+    {Py_tp_dealloc, client_dealloc},
+    {Py_tp_methods, client_methods},
+    {0, NULL},
+};
+
+PyType_Spec client_spec = {
+    .name = "roost._roost.RegistryClient",
+    .basicsize = sizeof(struct client_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = client_slots,
+};
+
+/* --- Registry --- */
+
+struct managers_object {
+    PyObject_HEAD
+    struct roost_managers *value;
+    PyObject *later; /* a list of (owner, answer) */
+    bool has_failed; /* one of them did not fit into memory */
+};
+
+static void keep_later(void *context, uint64_t owner, const char *answer, size_t len)
+{
+    struct managers_object *it = context;
+    PyObject *entry = Py_BuildValue("(Ky#)", (unsigned long long)owner, answer, (Py_ssize_t)len);
+    if (!entry || PyList_Append(it->later, entry) < 0)
+        it->has_failed = true;
+    Py_XDECREF(entry);
+}
+
+static PyObject *managers_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"view", NULL};
+    const char *view = NULL;
+    Py_ssize_t len = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|z#:Registry", words, &view, &len))
+        return NULL;
+    struct managers_object *self = binding_alloc(type);
+    if (!self)
+        return NULL;
+    struct roost_error err = {0};
+    self->later = PyList_New(0);
+    self->value =
+        self->later ? roost_managers_new(view, (size_t)len, keep_later, self, &err) : NULL;
+    if (self->later && !self->value)
+        raise((PyObject *)self, &err);
+    if (!self->value)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* The exception of an answer that could not be kept, or `result`. */
+static PyObject *checked(struct managers_object *it, PyObject *result)
+{
+    if (!it->has_failed)
+        return result;
+    it->has_failed = false;
+    Py_XDECREF(result);
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
+static PyObject *managers_answer(PyObject *self, PyObject *args)
+{
+    struct managers_object *it = (struct managers_object *)self;
+    unsigned long long owner;
+    const char *request;
+    Py_ssize_t len;
+    if (!PyArg_ParseTuple(args, "Ky#:answer", &owner, &request, &len))
+        return NULL;
+    struct roost_error err = {0};
+    char *answer = NULL;
+    if (roost_managers_answer(it->value, owner, request, (size_t)len, &answer, &err) != ROOST_OK)
+        return raise(self, &err);
+    PyObject *result = answer ? PyBytes_FromString(answer) : Py_NewRef(Py_None);
+    roost_answer_free(answer);
+    return checked(it, result);
+}
+
+static PyObject *managers_owner_gone(PyObject *self, PyObject *owner)
+{
+    unsigned long long number = PyLong_AsUnsignedLongLong(owner);
+    if (PyErr_Occurred())
+        return NULL;
+    roost_managers_owner_gone(((struct managers_object *)self)->value, number);
+    return checked((struct managers_object *)self, Py_NewRef(Py_None));
+}
+
+static PyObject *managers_later(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct managers_object *it = (struct managers_object *)self;
+    PyObject *fresh = PyList_New(0), *told = it->later;
+    if (!fresh)
+        return NULL;
+    it->later = fresh;
+    return told;
+}
+
+static void managers_dealloc(PyObject *self)
+{
+    struct managers_object *it = (struct managers_object *)self;
+    roost_managers_free(it->value);
+    Py_XDECREF(it->later);
+    binding_dealloc(self);
+}
+
+static PyMethodDef managers_methods[] = {
+    {"answer", managers_answer, METH_VARARGS,
+     "answer(owner, request) -> answer, or None when it comes later"},
+    {"owner_gone", managers_owner_gone, METH_O, "what that owner had is free"},
+    {"later", managers_later, METH_NOARGS, "takes the answers that have come: (owner, answer)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot managers_slots[] = {
+    {Py_tp_doc, "Registry(view=None)"},
+    {Py_tp_new, managers_create},
+    {Py_tp_dealloc, managers_dealloc},
+    {Py_tp_methods, managers_methods},
+    {0, NULL},
+};
+
+PyType_Spec managers_spec = {
+    .name = "roost._roost.Registry",
+    .basicsize = sizeof(struct managers_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = managers_slots,
+};
+
+/* --- functions --- */
+
+PyObject *binding_namespaces(PyObject *module, PyObject *env)
+{
+    enum { MOST = 64 };
+    struct roost_namespace names[MOST];
+    struct texts variables = {0};
+    if (!texts_open(PyModule_GetState(module), &variables, env, "env"))
+        return NULL;
+    size_t count = roost_registry_list(variables.texts, names, MOST);
+    texts_close(&variables);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count && i < MOST; i++)
+        binding_append(&list, PyUnicode_FromString(names[i].name));
+    return list;
+}
+
+static PyObject *check(PyObject *module, PyObject *text, const char *what,
+                       enum roost_code (*run)(const char *, struct roost_error *))
+{
+    struct binding *binding = PyModule_GetState(module);
+    struct roost_error err;
+    const char *words = binding_text(binding, text, what);
+    if (!words)
+        return NULL;
+    if (run(words, &err) != ROOST_OK)
+        return binding_raise(binding, &err, NULL, NULL);
+    Py_RETURN_NONE;
+}
+
+PyObject *binding_check_address(PyObject *module, PyObject *text)
+{
+    return check(module, text, "address", roost_address_check);
+}
+
+PyObject *binding_check_group_name(PyObject *module, PyObject *text)
+{
+    return check(module, text, "group name", roost_group_name_check);
+}

@@ -1,0 +1,355 @@
+"""The managers: who is where, who talks to whom, who has which device and port.
+
+A manager is asked through its proxy, ``WorkerManager.get_proxy()``. What is asked goes as JSON through
+a transport: by default a connection to the keeper of this process's namespace, one for each process.
+An engine that has another way to the same memory calls ``set_transport``.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
+
+from roost import _roost
+from roost._arguments import as_rank, as_text, check_seconds, is_int
+from roost._config import ClusterConfig, environment
+from roost._errors import EngineError, Timeout
+
+# --- records ---
+
+
+@dataclass(frozen=True, order=True)
+class WorkerAddress:
+    """A group's name and the ranks on the way to a worker.
+
+    >>> address = WorkerAddress("actor", 3).get_child_address(1)
+    >>> str(address), address.get_parent_address().rank, address.root_group_name
+    ('actor:3:1', 3, 'actor')
+    >>> WorkerAddress.from_text("actor:3:1") == WorkerAddress("actor", [3, 1])
+    True
+    """
+
+    root_group_name: str
+    rank_path: tuple[int, ...] = ()
+
+    def __init__(self, root_group_name: str, ranks: int | Sequence[int] = ()) -> None:
+        path = (ranks,) if is_int(ranks) else tuple(ranks)  # type: ignore[arg-type]
+        _roost.check_group_name(as_text("root_group_name", root_group_name))
+        object.__setattr__(self, "root_group_name", root_group_name)
+        object.__setattr__(self, "rank_path", tuple(as_rank("a rank of the address", rank) for rank in path))
+        _roost.check_address(str(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        _roost.check_address(as_text("address", text))
+        name, *ranks = text.split(":")
+        return cls(name, [int(rank) for rank in ranks])
+
+    def get_name(self) -> str:
+        return ":".join([self.root_group_name, *map(str, self.rank_path)])
+
+    @property
+    def rank(self) -> int:
+        """The last rank of the path; -1 for a group itself."""
+        return self.rank_path[-1] if self.rank_path else -1
+
+    def get_parent_address(self) -> "WorkerAddress":
+        if not self.rank_path:
+            raise _roost.Error(f"'{self}' is a group: it has no parent")
+        return WorkerAddress(self.root_group_name, self.rank_path[:-1])
+
+    def get_child_address(self, rank: int) -> "WorkerAddress":
+        return WorkerAddress(self.root_group_name, (*self.rank_path, rank))
+
+    def __str__(self) -> str:
+        return self.get_name()
+
+
+def address_text(value: Any) -> str:
+    """An address, as it goes as JSON."""
+    return value if isinstance(value, str) else str(value) if isinstance(value, WorkerAddress) else as_text("address", value)
+
+
+@dataclass
+class WorkerInfo:
+    """What a worker tells of itself."""
+
+    address: WorkerAddress
+    rank: int
+    group_world_size: int = 1
+    cluster_node_rank: int = 0
+    accelerator_type: str = "NO_ACCEL"
+    accelerator_model: str = ""
+    accelerator_rank: int = -1
+    node_ip: str = ""
+    node_port: int = 0
+    available_accelerators: list[Any] = field(default_factory=list)
+    hardware_infos: list[Any] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        kind = self.accelerator_type
+        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind)}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Self:
+        known = {name: value for name, value in fields.items() if name in cls.__dataclass_fields__}
+        return cls(**known | {"address": WorkerAddress.from_text(fields["address"])})
+
+
+@dataclass
+class CollectiveGroupInfo:
+    """Workers that talk to each other under a name."""
+
+    group_name: str
+    workers: list[WorkerInfo] = field(default_factory=list)
+    world_size: int = -1
+
+    def __post_init__(self) -> None:
+        self.world_size = len(self.workers) if self.world_size < 0 else self.world_size
+
+    def to_json(self) -> dict[str, Any]:
+        return {"group_name": self.group_name, "workers": [worker.to_json() for worker in self.workers], "world_size": self.world_size}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Self:
+        return cls(fields["group_name"], [WorkerInfo.from_json(worker) for worker in fields["workers"]], fields.get("world_size", -1))
+
+
+# --- the way to the memory ---
+
+
+class Transport(Protocol):
+    """Carries a call to the managers' memory and its value back."""
+
+    def call(self, method: str, args: list[Any], timeout: float | None) -> Any:
+        """``method`` is as in ``NodeManager.get_nodes``; args and value are what JSON can hold. Raises what read_answer raises."""
+
+
+# What kind of error an answer's code is.
+KINDS: dict[str, type[_roost.Error]] = {
+    "access": EngineError, "engine": EngineError, "fit": _roost.RankError, "io": EngineError, "rank": _roost.RankError, "timeout": Timeout,
+}  # fmt: skip
+
+
+def make_error(code: str, message: str, hint: str) -> _roost.Error:
+    error = KINDS.get(code, _roost.Error)(message + (f" ({hint})" if hint else ""))
+    error.code, error.hint = code, hint
+    return error
+
+
+def make_request(method: str, args: list[Any]) -> bytes:
+    return json.dumps({"call": method, "args": args}, ensure_ascii=False, allow_nan=False).encode()
+
+
+def read_answer(answer: bytes) -> Any:
+    """The value of an answer; an error in it is raised."""
+    fields = json.loads(answer)
+    if "error" in fields:
+        raise make_error(**fields["error"])
+    return fields["value"]
+
+
+class KeeperTransport:
+    """A connection to a namespace's keeper."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        try:
+            self._client = _roost.RegistryClient(environment(), as_text("namespace", namespace))
+        except _roost.Error as error:
+            raise make_error(error.code, str(error), "") from None
+
+    def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
+        try:
+            answer = self._client.call(make_request(method, args), timeout)
+        except _roost.Error as error:
+            raise make_error(error.code, str(error), "") from None
+        return read_answer(answer)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class RegistryTransport:
+    """A memory in this process: for tests, and for a process that is the only one."""
+
+    def __init__(self, registry: _roost.Registry, owner: int = 0) -> None:
+        self._registry, self._owner = registry, owner
+
+    def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
+        answer = self._registry.answer(self._owner, make_request(method, args))
+        if answer is None:
+            raise make_error("timeout", f"{method} would wait for ever: nobody else can answer", "")
+        return read_answer(answer)
+
+
+@dataclass
+class Chosen:
+    """The transport of this process, and the process it was made in."""
+
+    transport: Transport | None = None
+    pid: int = 0
+    is_given: bool = False  # by set_transport
+    namespace: str | None = None  # of the Cluster of this process
+
+
+chosen = Chosen()
+choosing = threading.Lock()
+
+
+def set_transport(transport: Transport | None) -> None:
+    """How proxies of this process reach the managers; None = by namespace, as at first."""
+    with choosing:
+        chosen.transport, chosen.pid, chosen.is_given = transport, os.getpid(), transport is not None
+
+
+def set_namespace(namespace: str | None) -> None:
+    """The namespace of this process's Cluster, for when the environment names none."""
+    with choosing:
+        chosen.namespace = namespace
+        if not chosen.is_given:
+            chosen.transport = None
+
+
+def find_namespace() -> str:
+    """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
+    name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
+    if name:
+        return name
+    living = _roost.namespaces(environment())
+    if len(living) == 1:
+        return living[0]
+    if not living:
+        raise make_error("engine", "no run of this user is alive", "start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE")
+    raise make_error("engine", f"{len(living)} runs of this user are alive: {', '.join(living)}", "name one of them with ROOST_NAMESPACE, or as namespace")
+
+
+def get_transport() -> Transport:
+    """This process's way to the managers, made when it is first asked for. A forked process has one of its own."""
+    with choosing:
+        if chosen.transport is None or (chosen.pid != os.getpid() and not chosen.is_given):
+            chosen.transport, chosen.pid = KeeperTransport(find_namespace()), os.getpid()
+        return chosen.transport
+
+
+# --- the managers ---
+
+
+class Manager:
+    """What the five have in common."""
+
+    _proxies: ClassVar[dict[type, "Manager"]] = {}
+
+    @classmethod
+    def get_proxy(cls) -> Self:
+        """The one of this process. Raises EngineError where no managers can be reached."""
+        get_transport()
+        return Manager._proxies.setdefault(cls, cls())  # type: ignore[return-value]
+
+    def _call(self, method: str, *args: Any, timeout: float | None = None) -> Any:
+        if timeout is not None:
+            check_seconds("timeout", timeout)
+        return get_transport().call(f"{type(self).__name__}.{method}", list(args), timeout)
+
+
+class WorkerManager(Manager):
+    """Workers by address. The newest registration of an address is the only one; it ends with the process that made it."""
+
+    def register_worker(self, worker_address: WorkerAddress | str, worker_info: WorkerInfo) -> None:
+        self._call("register_worker", address_text(worker_address), worker_info.to_json())
+
+    def unregister_worker(self, worker_address: WorkerAddress | str) -> bool:
+        """Whether it was there."""
+        return self._call("unregister_worker", address_text(worker_address))
+
+    def get_worker_info(self, worker_address: WorkerAddress | str) -> WorkerInfo | None:
+        info = self._call("get_worker_info", address_text(worker_address))
+        return None if info is None else WorkerInfo.from_json(info)
+
+
+class CollectiveManager(Manager):
+    """Groups of workers that talk to each other, and the port by which they meet."""
+
+    def register_collective_group(self, collective_group: CollectiveGroupInfo) -> None:
+        """An error when the name is known with other members."""
+        self._call("register_collective_group", collective_group.to_json())
+
+    def get_collective_group(self, group_name: str) -> CollectiveGroupInfo | None:
+        info = self._call("get_collective_group", as_text("group_name", group_name))
+        return None if info is None else CollectiveGroupInfo.from_json(info)
+
+    def set_master_port_info(self, group_name: str, port: Any) -> None:
+        self._call("set_master_port_info", as_text("group_name", group_name), port)
+
+    def get_master_port_info(self, group_name: str) -> Any:
+        """What was set last, or None."""
+        return self._call("get_master_port_info", as_text("group_name", group_name))
+
+    def reset_master_port_info(self, group_name: str) -> None:
+        self._call("reset_master_port_info", as_text("group_name", group_name))
+
+
+class NodeManager(Manager):
+    """The cluster as its driver sees it."""
+
+    def _cluster(self) -> Any:
+        from roost._attach import cluster_of
+
+        return cluster_of(self._call("get_view"))
+
+    def get_nodes(self) -> list[Any]:
+        """NodeInfo in node order."""
+        return self._cluster().nodes
+
+    def get_node_groups(self) -> list[Any]:
+        """NodeGroupInfo: configured groups, then ``cluster`` and ``node``."""
+        return self._cluster().node_groups
+
+    def get_cluster_config(self) -> ClusterConfig | None:
+        """The config's ``cluster`` section, where the driver was given one as a mapping; its numbers and groups otherwise; None without a config."""
+        from roost._attach import cluster_config_of
+
+        return cluster_config_of(self._call("get_view"))
+
+    def get_master_ip(self) -> str | None:
+        return self._call("get_master_ip")
+
+    def get_master_port(self) -> int | None:
+        """A port of node 0 that no other run of this user is given."""
+        return self._call("get_master_port")
+
+    def get_num_gpus_per_node(self) -> int:
+        """Accelerators of a node; an error where nodes differ."""
+        return self._call("get_num_gpus_per_node")
+
+
+class DeviceLockManager(Manager):
+    """One lock for each accelerator, first come first served. Who ends holds nothing."""
+
+    def acquire_devices(self, worker_address: WorkerAddress | str, accel_ids: Sequence[Any], timeout: float | None = None) -> None:
+        """Waits until all of them are free, then has them all. An id is a number in the cluster or ``(node_rank, number)``.
+
+        What the worker has already is its own at once, and is given back by one release.
+        """
+        self._call("acquire_devices", address_text(worker_address), as_ids(accel_ids), timeout=timeout)
+
+    def release_devices(self, worker_address: WorkerAddress | str, accel_ids: Sequence[Any]) -> None:
+        """An EngineError, and nothing is released, when one of them is not the worker's."""
+        self._call("release_devices", address_text(worker_address), as_ids(accel_ids))
+
+
+def as_ids(ids: Sequence[Any]) -> list[Any]:
+    return [as_rank("accel_ids", one) if is_int(one) else [as_rank("accel_ids", part) for part in one] for one in ids]
+
+
+class PortLockManager(Manager):
+    """Which worker has which port of which node. Who ends holds nothing."""
+
+    def acquire(self, node_rank: int, worker_name: str, port: int) -> bool:
+        """Whether it is this worker's now; never waits."""
+        return self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))
+
+    def release(self, node_rank: int, worker_name: str, port: int) -> None:
+        self._call("release", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))

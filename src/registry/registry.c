@@ -1,0 +1,282 @@
+/* registry.c - from a request to its answer: reads the line, finds the call, writes value or error.
+ *
+ * A request either does all it says or nothing. An answer is built behind what `out` has already and is
+ * taken back when an error is to be said instead. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "registry/json_value.h"
+#include "registry/registry_internal.h"
+
+struct registry *registry_new(registry_later_fn later, void *context)
+{
+    struct registry *registry = calloc(1, sizeof *registry);
+    if (registry)
+        *registry = (struct registry){.later = later, .context = context};
+    return registry;
+}
+
+void registry_free(struct registry *registry)
+{
+    if (!registry)
+        return;
+    table_release(&registry->workers);
+    table_release(&registry->collectives);
+    table_release(&registry->master_ports);
+    table_release(&registry->ports);
+    view_release(&registry->view);
+    devices_release(&registry->devices);
+    free(registry);
+}
+
+void registry_owner_gone(struct registry *registry, uint64_t owner)
+{
+    table_owner_gone(&registry->workers, owner);
+    table_owner_gone(&registry->collectives, owner);
+    table_owner_gone(&registry->master_ports, owner);
+    table_owner_gone(&registry->ports, owner);
+    devices_owner_gone(registry, owner);
+}
+
+/* --- what calls use --- */
+
+static bool say_argument(struct request *request, const char *what, const char *wanted)
+{
+    diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "%s of %s must be %s", what,
+               request->call->name, wanted);
+    diag_hint(request->diag, "the calls and their arguments are listed in docs/managers.md");
+    return false;
+}
+
+bool request_text(struct request *request, int32_t index, const char *what, struct strview *out)
+{
+    if (request->args[index].kind != JSON_STRING)
+        return say_argument(request, what, "a text");
+    *out = request->args[index].text;
+    return true;
+}
+
+bool request_int(struct request *request, int32_t index, const char *what, int64_t min, int64_t max,
+                 int64_t *out)
+{
+    char wanted[64];
+    struct json_token token = {.kind = request->args[index].kind,
+                               .text = request->args[index].text};
+    if (token.kind == JSON_NUMBER && json_int(token, min, max, out))
+        return true;
+    snprintf(wanted, sizeof wanted, "a whole number from %" PRId64 " to %" PRId64, min, max);
+    return say_argument(request, what, wanted);
+}
+
+bool request_address(struct request *request, int32_t index, struct strview *out)
+{
+    return request_text(request, index, "the address", out) &&
+           worker_address_read(*out, NULL, request->diag);
+}
+
+bool request_node_rank(struct request *request, int64_t node_rank)
+{
+    const struct view *view = &request->registry->view;
+    if (!view->first_device_of_node || node_rank < view->node_count)
+        return true;
+    diag_error(request->diag, ROOST_ERR_FIT, NOWHERE, "there is no node %" PRId64, node_rank);
+    diag_hint(request->diag, "the cluster has nodes 0 to %d", (int)view->node_count - 1);
+    return false;
+}
+
+bool request_keep(struct request *request, struct table *table, struct strview key,
+                  struct strview value, bool is_joined)
+{
+    const struct registry *it = request->registry;
+    size_t kept =
+        it->workers.bytes + it->collectives.bytes + it->master_ports.bytes + it->ports.bytes;
+    if (kept + key.len + value.len > REGISTRY_KEPT_MAX) {
+        diag_error(request->diag, ROOST_ERR_LIMIT, NOWHERE,
+                   "the managers keep %d MiB already and take no more", REGISTRY_KEPT_MAX >> 20);
+        diag_hint(request->diag, "register less: an address, a port, a few words");
+        return false;
+    }
+    if (table_put(table, key, value, request->owner, is_joined))
+        return true;
+    diag_nomem(request->diag);
+    return false;
+}
+
+/* --- reading --- */
+
+static bool say_form(struct request *request, const char *what)
+{
+    diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "not a request: %s", what);
+    diag_hint(request->diag, "write {\"call\": \"NodeManager.get_nodes\", \"args\": []}");
+    return false;
+}
+
+static bool cancel(struct request *request)
+{
+    int64_t id;
+    if (!request_int(request, 0, "the id", 0, INT64_MAX, &id))
+        return false;
+    text_puts(request->out,
+              devices_cancel(request->registry, request->owner, id) ? "true" : "false");
+    return true;
+}
+
+static const struct call own_calls[] = {{"Registry.cancel", 1, cancel}, {NULL, 0, NULL}};
+
+static bool find_call(struct request *request, struct strview name)
+{
+    static const struct call *const lists[] = {worker_calls, collective_calls, node_calls,
+                                               device_calls, port_calls,       own_calls};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct call *it = lists[i]; it->name; it++)
+            if (sv_is(name, it->name)) {
+                request->call = it;
+                return true;
+            }
+    diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "there is no call '%s'", quote(name).text);
+    diag_hint(request->diag, "the calls are listed in docs/managers.md");
+    return false;
+}
+
+/* The arguments, each as a line of its own in `pieces`; they are pointed at when that grows no more. */
+static bool read_args(struct request *request, struct json_reader *reader)
+{
+    size_t from[REQUEST_ARGS_MAX][3];
+    struct json_token token = json_next(reader, request->diag);
+    if (token.kind != JSON_ARRAY)
+        return token.kind != JSON_FAILED && say_form(request, "\"args\" must be an array");
+    while ((token = json_next(reader, request->diag)).kind != JSON_ARRAY_END) {
+        if (token.kind == JSON_FAILED)
+            return false;
+        if (request->arg_count == REQUEST_ARGS_MAX)
+            return say_form(request, "too many \"args\"");
+        int32_t i = request->arg_count++;
+        request->args[i].kind = token.kind;
+        from[i][0] = request->pieces.len;
+        if (token.kind == JSON_STRING || token.kind == JSON_NUMBER)
+            text_put(&request->pieces, token.text);
+        from[i][1] = request->pieces.len;
+        if (!json_value_copy(reader, token, &request->pieces, request->diag))
+            return false;
+        from[i][2] = request->pieces.len;
+    }
+    if (request->arg_count > 0 && !text_string(&request->pieces)) {
+        diag_nomem(request->diag);
+        return false;
+    }
+    for (int32_t i = 0; i < request->arg_count; i++) {
+        const char *bytes = request->pieces.bytes;
+        request->args[i].text = (struct strview){bytes + from[i][0], from[i][1] - from[i][0]};
+        request->args[i].json = (struct strview){bytes + from[i][1], from[i][2] - from[i][1]};
+    }
+    return true;
+}
+
+static bool read_id(struct request *request, struct json_reader *reader)
+{
+    struct json_token token = json_next(reader, request->diag);
+    request->has_id = token.kind == JSON_NUMBER && json_int(token, 0, INT64_MAX, &request->id);
+    if (request->has_id || token.kind == JSON_FAILED)
+        return request->has_id;
+    return say_form(request, "\"id\" must be a whole number");
+}
+
+static bool read_request(struct request *request, struct json_reader *reader)
+{
+    bool has_args = false;
+    struct json_token token = json_next(reader, request->diag);
+    if (token.kind != JSON_OBJECT)
+        return token.kind != JSON_FAILED && say_form(request, "it must be an object");
+    while ((token = json_next(reader, request->diag)).kind == JSON_KEY) {
+        bool is_good = true;
+        if (sv_is(token.text, "id")) {
+            is_good = read_id(request, reader);
+        } else if (sv_is(token.text, "call")) {
+            token = json_next(reader, request->diag);
+            is_good = token.kind == JSON_STRING ? find_call(request, token.text)
+                                                : token.kind != JSON_FAILED &&
+                                                      say_form(request, "\"call\" must be a text");
+        } else if (sv_is(token.text, "args")) {
+            has_args = true;
+            is_good = read_args(request, reader);
+        } else {
+            is_good = say_form(request, "its keys are \"id\", \"call\" and \"args\"");
+        }
+        if (!is_good)
+            return false;
+    }
+    if (token.kind == JSON_FAILED || json_next(reader, request->diag).kind != JSON_END)
+        return false;
+    if (!request->call || !has_args)
+        return say_form(request, "it needs \"call\" and \"args\"");
+    if (request->arg_count == request->call->arg_count)
+        return true;
+    diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "%s takes %d argument%s, not %d",
+               request->call->name, (int)request->call->arg_count,
+               request->call->arg_count == 1 ? "" : "s", (int)request->arg_count);
+    diag_hint(request->diag, "the calls and their arguments are listed in docs/managers.md");
+    return false;
+}
+
+static bool run(struct request *request, struct strview line)
+{
+    static const struct json_limits limits = {.max_bytes = REQUEST_BYTES_MAX};
+    struct json_reader *reader = json_reader_from_text("request", line, &limits);
+    if (!reader) {
+        diag_nomem(request->diag);
+        return false;
+    }
+    bool is_read = read_request(request, reader);
+    json_reader_free(reader);
+    if (!is_read)
+        return false;
+    text_puts(request->out, "{");
+    if (request->has_id)
+        text_printf(request->out, "\"id\":%" PRId64 ",", request->id);
+    text_puts(request->out, "\"value\":");
+    if (!request->call->run(request))
+        return false;
+    text_puts(request->out, "}");
+    return true;
+}
+
+static void put_error(const struct request *request, const struct roost_error *err)
+{
+    struct text *out = request->out;
+    text_puts(out, "{");
+    if (request->has_id)
+        text_printf(out, "\"id\":%" PRId64 ",", request->id);
+    text_printf(out, "\"error\":{\"code\":\"%s\",\"message\":", roost_code_word(err->code));
+    text_json(out, sv_from(err->message));
+    text_puts(out, ",\"hint\":");
+    text_json(out, sv_from(err->hint));
+    text_puts(out, "}}");
+}
+
+enum registry_result registry_answer(struct registry *registry, uint64_t owner, struct strview line,
+                                     struct text *out)
+{
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    struct request request = {
+        .registry = registry, .owner = owner, .pieces = TEXT_INIT, .out = out, .diag = &diag};
+    size_t before = out->len;
+    bool is_good = run(&request, line);
+    text_release(&request.pieces);
+    if (is_good && !request.is_waiting)
+        return REGISTRY_ANSWERED;
+    out->len = before;
+    if (is_good)
+        return REGISTRY_WAITING;
+    put_error(&request, &err);
+    return REGISTRY_ANSWERED;
+}
+
+void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id)
+{
+    char line[64] = "{\"value\":true}";
+    if (has_id)
+        snprintf(line, sizeof line, "{\"id\":%" PRId64 ",\"value\":true}", id);
+    registry->later(registry->context, owner, sv_from(line));
+}

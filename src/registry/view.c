@@ -1,0 +1,259 @@
+/* view.c - NodeManager: the cluster as its driver sees it, told to everybody in the same words.
+ *
+ * The parts are kept as JSON and handed on; only the numbers of accelerators are read, for devices that
+ * are named by their number in the cluster. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "registry/json_value.h"
+#include "registry/registry_internal.h"
+
+void view_release(struct view *view)
+{
+    free(view->nodes);
+    free(view->node_groups);
+    free(view->config);
+    free(view->cluster_config);
+    free(view->master_ip);
+    free(view->master_port);
+    free(view->first_device_of_node);
+    *view = (struct view){0};
+}
+
+static bool say_view(struct diag *diag, const char *what)
+{
+    diag_error(diag, ROOST_ERR_USAGE, NOWHERE, "not a view of a cluster: %s", what);
+    diag_hint(diag, "write {\"nodes\": [...], \"node_groups\": [...]} as in a snapshot");
+    return false;
+}
+
+/* What copies of values share. */
+struct reading {
+    struct json_reader *reader;
+    struct diag *diag;
+    struct view *view;
+    struct text nodes;
+    int32_t room;
+};
+
+static bool add_node(struct reading *it, int64_t count)
+{
+    struct view *view = it->view;
+    if (view->node_count + 2 > it->room) {
+        int32_t room = it->room ? 2 * it->room : 64;
+        int64_t *first = realloc(view->first_device_of_node, (size_t)room * sizeof *first);
+        if (!first) {
+            diag_nomem(it->diag);
+            return false;
+        }
+        view->first_device_of_node = first;
+        it->room = room;
+    }
+    view->first_device_of_node[0] = 0;
+    view->first_device_of_node[view->node_count + 1] =
+        view->first_device_of_node[view->node_count] + count;
+    view->node_count++;
+    return true;
+}
+
+/* Copies a node, key by key, and learns how many accelerators it has. */
+static bool read_node(struct reading *it)
+{
+    int64_t count = 0;
+    struct json_token token;
+    text_char(&it->nodes, '{');
+    for (bool is_first = true; (token = json_next(it->reader, it->diag)).kind == JSON_KEY;
+         is_first = false) {
+        bool is_count = sv_is(token.text, "num_accelerators");
+        text_puts(&it->nodes, is_first ? "" : ",");
+        text_json(&it->nodes, token.text);
+        text_char(&it->nodes, ':');
+        token = json_next(it->reader, it->diag);
+        if (is_count && !json_int(token, 0, 1 << 20, &count))
+            return token.kind != JSON_FAILED &&
+                   say_view(it->diag, "\"num_accelerators\" must be a whole number");
+        if (!json_value_copy(it->reader, token, &it->nodes, it->diag))
+            return false;
+    }
+    text_char(&it->nodes, '}');
+    return token.kind == JSON_OBJECT_END && add_node(it, count);
+}
+
+static bool read_nodes(struct reading *it)
+{
+    struct json_token token = json_next(it->reader, it->diag);
+    if (token.kind != JSON_ARRAY)
+        return token.kind != JSON_FAILED && say_view(it->diag, "\"nodes\" must be an array");
+    text_char(&it->nodes, '[');
+    while ((token = json_next(it->reader, it->diag)).kind == JSON_OBJECT) {
+        text_puts(&it->nodes, it->view->node_count ? "," : "");
+        if (!read_node(it))
+            return false;
+    }
+    text_char(&it->nodes, ']');
+    if (token.kind != JSON_ARRAY_END)
+        return token.kind != JSON_FAILED && say_view(it->diag, "a node must be an object");
+    it->view->nodes = text_string(&it->nodes) ? strdup(it->nodes.bytes) : NULL;
+    if (!it->view->nodes)
+        diag_nomem(it->diag);
+    return it->view->nodes != NULL;
+}
+
+static bool read_part(struct reading *it, char **part)
+{
+    struct text text = TEXT_INIT;
+    bool is_read = json_value_copy(it->reader, json_next(it->reader, it->diag), &text, it->diag);
+    *part = is_read && text_string(&text) ? strdup(text.bytes) : NULL;
+    if (is_read && !*part)
+        diag_nomem(it->diag);
+    text_release(&text);
+    return *part != NULL;
+}
+
+static bool read_view(struct reading *it)
+{
+    struct view *view = it->view;
+    const struct {
+        const char *key;
+        char **part;
+    } parts[] = {{"node_groups", &view->node_groups},
+                 {"config", &view->config},
+                 {"cluster_config", &view->cluster_config},
+                 {"master_ip", &view->master_ip},
+                 {"master_port", &view->master_port}};
+    struct json_token token = json_next(it->reader, it->diag);
+    if (token.kind != JSON_OBJECT)
+        return token.kind != JSON_FAILED && say_view(it->diag, "it must be an object");
+    while ((token = json_next(it->reader, it->diag)).kind == JSON_KEY) {
+        size_t i = 0;
+        while (i < sizeof parts / sizeof *parts && !sv_is(token.text, parts[i].key))
+            i++;
+        bool is_good = i < sizeof parts / sizeof *parts ? read_part(it, parts[i].part)
+                       : sv_is(token.text, "nodes") ? read_nodes(it)
+                                                    : json_skip(it->reader, it->diag) == ROOST_OK;
+        if (!is_good)
+            return false;
+    }
+    return token.kind == JSON_OBJECT_END && json_next(it->reader, it->diag).kind == JSON_END;
+}
+
+bool registry_set_view(struct registry *registry, struct strview json, struct diag *diag)
+{
+    /* A config may have a megabyte, and is one string here. */
+    static const struct json_limits limits = {.max_string = 8 << 20};
+    struct view view = {0};
+    struct reading it = {.diag = diag, .view = &view, .nodes = TEXT_INIT};
+    it.reader = json_reader_from_text("view", json, &limits);
+    bool is_good = it.reader && read_view(&it);
+    if (!it.reader)
+        diag_nomem(diag);
+    json_reader_free(it.reader);
+    text_release(&it.nodes);
+    if (is_good) {
+        view_release(&registry->view);
+        registry->view = view;
+    } else {
+        view_release(&view);
+    }
+    return is_good;
+}
+
+bool registry_set_master_port(struct registry *registry, int32_t port, struct diag *diag)
+{
+    char digits[16];
+    snprintf(digits, sizeof digits, "%d", (int)port);
+    char *kept = strdup(digits);
+    if (!kept) {
+        diag_nomem(diag);
+        return false;
+    }
+    free(registry->view.master_port);
+    registry->view.master_port = kept;
+    return true;
+}
+
+/* --- calls --- */
+
+static bool put(struct request *request, const char *part, const char *otherwise)
+{
+    text_puts(request->out, part ? part : otherwise);
+    return true;
+}
+
+static bool get_nodes(struct request *request)
+{
+    return put(request, request->registry->view.nodes, "[]");
+}
+
+static bool get_node_groups(struct request *request)
+{
+    return put(request, request->registry->view.node_groups, "[]");
+}
+
+static bool get_cluster_config(struct request *request)
+{
+    return put(request, request->registry->view.cluster_config, "null");
+}
+
+static bool get_master_ip(struct request *request)
+{
+    return put(request, request->registry->view.master_ip, "null");
+}
+
+static bool get_master_port(struct request *request)
+{
+    return put(request, request->registry->view.master_port, "null");
+}
+
+static bool get_num_gpus_per_node(struct request *request)
+{
+    const struct view *view = &request->registry->view;
+    if (view->node_count == 0) {
+        diag_error(request->diag, ROOST_ERR_ENGINE, NOWHERE, "no node is known here");
+        diag_hint(request->diag, "the managers were started without a cluster");
+        return false;
+    }
+    const int64_t *first = view->first_device_of_node;
+    for (int32_t n = 1; n < view->node_count; n++)
+        if (first[n + 1] - first[n] != first[1]) {
+            diag_error(request->diag, ROOST_ERR_FIT, NOWHERE,
+                       "nodes differ in their accelerators: node 0 has %" PRId64
+                       ", node %d has %" PRId64,
+                       first[1], (int)n, first[n + 1] - first[n]);
+            diag_hint(request->diag, "ask each node: get_nodes()");
+            return false;
+        }
+    text_int(request->out, first[1]);
+    return true;
+}
+
+static bool get_view(struct request *request)
+{
+    const struct view *view = &request->registry->view;
+    text_printf(request->out, "{\"nodes\":");
+    (void)put(request, view->nodes, "[]");
+    text_puts(request->out, ",\"node_groups\":");
+    (void)put(request, view->node_groups, "[]");
+    text_puts(request->out, ",\"config\":");
+    (void)put(request, view->config, "null");
+    text_puts(request->out, ",\"cluster_config\":");
+    (void)put(request, view->cluster_config, "null");
+    text_puts(request->out, ",\"master_ip\":");
+    (void)put(request, view->master_ip, "null");
+    text_puts(request->out, ",\"master_port\":");
+    (void)put(request, view->master_port, "null");
+    text_puts(request->out, "}");
+    return true;
+}
+
+const struct call node_calls[] = {
+    {"NodeManager.get_nodes", 0, get_nodes},
+    {"NodeManager.get_node_groups", 0, get_node_groups},
+    {"NodeManager.get_cluster_config", 0, get_cluster_config},
+    {"NodeManager.get_master_ip", 0, get_master_ip},
+    {"NodeManager.get_master_port", 0, get_master_port},
+    {"NodeManager.get_num_gpus_per_node", 0, get_num_gpus_per_node},
+    {"NodeManager.get_view", 0, get_view},
+    {NULL, 0, NULL},
+};

@@ -1,0 +1,45 @@
+/* workers.c - WorkerManager: what every worker told of itself, by address.
+ *
+ * The newest registration of an address is the only one: a group that is launched again under its name
+ * must not be led to the port of the dead one. A record ends with the process that made it. */
+#include "registry/registry_internal.h"
+
+static bool register_worker(struct request *request)
+{
+    struct strview address;
+    if (!request_address(request, 0, &address) ||
+        !request_keep(request, &request->registry->workers, address, request->args[1].json, false))
+        return false;
+    text_puts(request->out, "null");
+    return true;
+}
+
+static bool unregister_worker(struct request *request)
+{
+    struct strview address;
+    if (!request_address(request, 0, &address))
+        return false;
+    struct table *workers = &request->registry->workers;
+    struct table_entry *entry = table_find(workers, address);
+    if (entry)
+        table_remove(workers, entry);
+    text_puts(request->out, entry ? "true" : "false");
+    return true;
+}
+
+static bool get_worker_info(struct request *request)
+{
+    struct strview address;
+    if (!request_address(request, 0, &address))
+        return false;
+    const struct table_entry *entry = table_find(&request->registry->workers, address);
+    text_put(request->out, entry ? table_value(entry) : SV("null"));
+    return true;
+}
+
+const struct call worker_calls[] = {
+    {"WorkerManager.register_worker", 2, register_worker},
+    {"WorkerManager.unregister_worker", 1, unregister_worker},
+    {"WorkerManager.get_worker_info", 1, get_worker_info},
+    {NULL, 0, NULL},
+};
