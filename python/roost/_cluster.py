@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
 from roost._attach import attach, section_of
-from roost._config import node_group_configs, read_config, written_config
+from roost._config import node_group_configs, read_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
@@ -54,6 +54,9 @@ class Cluster:
     2
     """
 
+    _link: "EngineLink | None" = None
+    _is_on_ray = False
+
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -68,8 +71,6 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
-        self._link: EngineLink | None = None
-        self._is_on_ray = False
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
@@ -109,7 +110,7 @@ class Cluster:
 
     def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config
-        self._is_on_ray = True
+        self._section, self._is_on_ray = None, True
 
     def _ray_engine(self) -> "RayEngine":
         from roost._ray import RayEngine
@@ -201,8 +202,7 @@ def attaches_to_ray(asked: str | None) -> bool:
 def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
     from roost._ray import open_cluster
 
-    written = None if cluster_cfg is None else written_config(cluster_cfg)
-    return open_cluster(config, written, num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
+    return open_cluster(config, section_of(cluster_cfg), num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
 
 
 def attach_ray(namespace: str | None) -> Any:

@@ -144,7 +144,12 @@ class RayCluster:
         """What a driver prints last, which is JSON; its failure is the test's."""
         done = self.run(script, *arguments, **variables)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        return json.loads(done.stdout.splitlines()[-1])
+        for line in reversed(done.stdout.splitlines()):
+            try:
+                return json.loads(line)
+            except ValueError:  # Ray's own lines may come behind it
+                continue
+        raise AssertionError(f"the driver printed no JSON:\n{done.stdout}\n{done.stderr}")
 
     def close(self) -> None:
         if self.holder:
