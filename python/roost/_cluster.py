@@ -56,6 +56,7 @@ class Cluster:
 
     _link: "EngineLink | None" = None
     _is_on_ray = False
+    _is_planned_only = False  # meant for Ray, but described by the caller
 
     def __init__(
         self,
@@ -82,7 +83,8 @@ class Cluster:
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
-        if cluster is None and choose_engine(engine, config) == "ray":
+        self._is_planned_only = choose_engine(engine, config) == "ray"
+        if cluster is None and self._is_planned_only:
             self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
             return
         if num_gpus_per_node is not None and cluster is not None:
@@ -167,6 +169,8 @@ class Cluster:
 
     def _engine_link(self) -> "EngineLink":
         """The engine that runs groups on this cluster; there is none before it is asked for."""
+        if self._link is None and self._is_planned_only:
+            raise EngineError("this cluster was made from a spec or a snapshot, to plan against: leave cluster out to run on Ray's own nodes")
         if self._link is None:
             from roost._local import LocalEngine
 

@@ -191,7 +191,7 @@ class RayEngine:
     def environments(self, request: LaunchRequest) -> list[tuple[dict[str, str], str | None]]:
         """Variables and interpreter of each rank. What lists of folders are joined with is its own node's."""
         placements = request.placements
-        node_of_rank = list(placements.column("cluster_node_rank"))
+        node_of_rank = memoryview(placements.column("cluster_node_rank")).tolist()
         first = self._processes(request, node_of_rank[0])
         ports = self._lease_wants(first.wants)
         facts = (self.run_id, self.namespace, self._nodes[node_of_rank[0]]["address"], ports)

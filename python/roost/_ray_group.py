@@ -54,6 +54,10 @@ class Hosted:
             info = self._host.worker.worker_info
             transport.tell("WorkerManager.register_worker", [str(info.address), info.to_json()])
 
+    def __repr__(self) -> str:
+        """What Ray shows before each line that the worker writes."""
+        return os.environ["WORKER_NAME"]
+
     def report(self) -> Report:
         return Report(self._names, self._failure)
 
@@ -80,7 +84,7 @@ def read_arguments(payload: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | Ans
     from ray import cloudpickle
 
     if isinstance(payload, tuple):
-        return payload  # type: ignore[return-value]
+        return payload
     try:
         return cloudpickle.loads(payload)  # type: ignore[no-any-return]
     except BaseException as raised:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ray_cluster import WAIT, RayCluster
+from ray_cluster import WAIT, RayCluster, last_json
 
 pytestmark = pytest.mark.ray
 
@@ -423,6 +423,6 @@ def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster) 
         """)
     for variables in ({"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"}):
         done = four.run(ask, **variables)
-        said = done.stdout.strip().splitlines()[-1]
+        said = last_json(done.stdout, done.stderr)
         assert "does not accept this process: its token is missing or wrong" in said, done.stdout + done.stderr
         assert "f" * 64 not in done.stdout + done.stderr and (four.folder / "token").read_text() not in done.stdout + done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray_cluster import ROOT, WAIT, RayCluster, free_port
+from ray_cluster import ROOT, WAIT, RayCluster, free_port, last_json
 
 pytestmark = pytest.mark.ray
 
@@ -66,6 +66,15 @@ def test_an_address_where_nobody_answers_is_said_at_once() -> None:
     done = ask(OPEN, RAY_ADDRESS=f"127.0.0.1:{free_port()}")
     kind, code, said, _ = json.loads(done.stdout)
     assert (kind, code) == ("EngineError", "engine") and said.startswith("nobody answers at 127.0.0.1:") and "which RAY_ADDRESS names" in said
+
+
+def test_a_described_cluster_is_planned_against_and_not_run_on() -> None:
+    import roost
+
+    cluster = roost.Cluster(cluster="2x2", engine="ray")
+    assert cluster.num_accelerators == 4
+    with pytest.raises(roost.EngineError, match="to plan against: leave cluster out to run on Ray's own nodes"):
+        roost.Worker.create_group().launch(cluster)
 
 
 def test_versions_are_read_whatever_is_behind_them() -> None:
@@ -161,7 +170,7 @@ def test_a_node_without_roost_or_with_another_is_named_with_the_cure(tmp_path: P
         third = cluster.run(
             "import roost._ray_nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n" + textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2")
         )
-    said = [json.loads(done.stdout.splitlines()[-1])[2] for done in (first, second, third)]
+    said = [last_json(done.stdout, done.stderr)[2] for done in (first, second, third)]
     assert said[0].startswith("node 127.0.0.3 has no working roost for ") and "ImportError: no roost here (install roost " in said[0]
     assert said[1].startswith("node 127.0.0.4 has roost 0.0.1, but this is ") and said[1].endswith("(install the same version on every node)")
     assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
@@ -203,7 +212,7 @@ def test_late_and_lost_nodes_are_told() -> None:
             out, err = driver.communicate("\n", timeout=WAIT)
         finally:
             driver.kill()
-    told = json.loads(out.splitlines()[-1])
+    told = last_json(out, err)
     assert "rank 1 of group 'sitters' (node 1" in told[0] and "node 1 (127.0.0.3)" in told[0], err
     assert told[1:4] == [1, 1, ["value", "unknown"]]
 
