@@ -48,6 +48,10 @@ ROOST_API enum roost_code roost_render_report_text(const struct roost_report *re
 ROOST_API enum roost_code roost_render_report_json(const struct roost_report *report,
                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
+/* The nodes of a cluster as a table, a line a node. */
+ROOST_API enum roost_code roost_render_cluster_text(const struct roost_cluster *cluster,
+                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
+
 /* A cluster as a snapshot: {"roost": 1, "cluster": {"nodes": [...], "node_groups": [...]}}, from which
  * roost_cluster_new reads the same nodes. */
 ROOST_API enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster,

@@ -48,15 +48,15 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
-def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
+def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
     port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
-        keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
+        keeper = _roost.Keeper(environment(), program or find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
-    set_namespace(keeper.namespace)
+    set_namespace(keeper.namespace, is_new=True)
     return keeper
 
 

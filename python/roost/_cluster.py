@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roost import _roost
 from roost._arguments import as_count, as_int, as_path, as_text, check_seconds
 from roost._attach import attach, section_of
-from roost._config import node_group_configs, read_config, written_config
+from roost._config import node_group_configs, read_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
 from roost._managers import newest_cluster, set_cluster
@@ -42,7 +42,7 @@ class Cluster:
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
-    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    have to become ready, ``namespace`` the name that others find its runs and its managers by. Several clusters may be there at a
     time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
@@ -58,6 +58,7 @@ class Cluster:
     _namespace: str | None = None
     _is_attached = False  # to a namespace that another process keeps
     _is_on_ray = False
+    _is_planned_only = False  # meant for Ray, but described by the caller
     _timeout = 600.0
     _logs_dir: str | None = None
     _link: "EngineLink | None" = None
@@ -83,12 +84,14 @@ class Cluster:
             return
         if is_attaching:
             self._namespace, self._is_attached = attach(self, namespace), True
+            set_cluster(self)
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
         if config is not None and count == 0:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
-        if cluster is None and choose_engine(engine, config) == "ray":
+        self._is_planned_only = choose_engine(engine, config) == "ray"
+        if cluster is None and self._is_planned_only:
             self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
             return
         if num_gpus_per_node is not None and cluster is not None:
@@ -117,7 +120,15 @@ class Cluster:
 
     def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config
-        self._is_on_ray = True
+        self._section, self._is_on_ray = None, True
+        set_cluster(self)
+
+    def _ray_engine(self) -> "RayEngine":
+        from roost._ray import RayEngine
+
+        if not isinstance(self._link, RayEngine):
+            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
+        return self._link
 
     allocate = Allocate()
 
@@ -172,6 +183,8 @@ class Cluster:
 
     def _engine_link(self) -> "EngineLink":
         """The engine that runs groups on this cluster; there is none before it is asked for."""
+        if self._link is None and self._is_planned_only:
+            raise EngineError("this cluster was made from a spec or a snapshot, to plan against: leave cluster out to run on Ray's own nodes")
         if self._link is None:
             from roost._local import LocalEngine
 
@@ -207,8 +220,7 @@ def attaches_to_ray(asked: str | None) -> bool:
 def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
     from roost._ray import open_cluster
 
-    written = None if cluster_cfg is None else written_config(cluster_cfg)
-    return open_cluster(config, written, num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
+    return open_cluster(config, section_of(cluster_cfg), num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
 
 
 def attach_ray(namespace: str | None) -> Any:

@@ -180,23 +180,6 @@ def read_config(name: str, config: Any, *, model: bool = False, num_nodes: int |
     return value
 
 
-def written_config(config: Any) -> tuple[bytes, str, tuple[str, ...]]:
-    """Name, text and paths of a config, to be read again by another process."""
-    if isinstance(config, ClusterConfig):
-        config = config.section()
-    if is_mapping(config):
-        text = write_mapping(config, False, None)
-        return b"config", "\n".join(line for line, _ in text), tuple(path for _, path in text)
-    path = as_path("cluster_cfg", config, "a path or a mapping")
-    with open(path, encoding="utf-8") as file:
-        return path, file.read(), ()
-
-
-def read_written(written: tuple[bytes, str, tuple[str, ...]]) -> _roost.Config:
-    name, text, paths = written
-    return _roost.Config(name, text=text, paths=paths, env=environment())
-
-
 @dataclass
 class NodeGroupConfig:
     """An entry of ``cluster.node_groups``, read."""

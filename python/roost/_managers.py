@@ -172,6 +172,8 @@ class KeeperTransport:
         try:
             answer = self._client.call(make_request(method, args), timeout)
         except _roost.Error as error:
+            if error.code == "engine":
+                forget(self)
             raise make_error(error.code, str(error), "") from None
         return read_answer(answer)
 
@@ -194,13 +196,15 @@ class RegistryTransport:
 
 @dataclass
 class Chosen:
-    """The transport of this process, and the process it was made in."""
+    """How this process reaches managers."""
 
-    transport: Transport | None = None
-    pid: int = 0
-    is_given: bool = False  # by set_transport
+    given: Transport | None = None  # by set_transport
     namespace: str | None = None  # that a Cluster of this process has started or attached to
     cluster: "weakref.ref[Cluster] | None" = None  # the latest of this process
+    current: str | None = None  # the namespace that proxies ask in
+    # A connection is an owner: what was registered through it ends with it, so it is kept.
+    connections: dict[str, KeeperTransport] = field(default_factory=dict)
+    pid: int = 0  # whose connections these are
 
 
 chosen = Chosen()
@@ -209,16 +213,15 @@ choosing = threading.RLock()
 
 def set_transport(transport: Transport | None) -> None:
     """How proxies of this process reach the managers; None = by namespace, as at first."""
-    with choosing:
-        chosen.transport, chosen.pid, chosen.is_given = transport, os.getpid(), transport is not None
+    chosen.given = transport
 
 
-def set_namespace(namespace: str | None) -> None:
+def set_namespace(namespace: str | None, *, is_new: bool = False) -> None:
     """The namespace of this process's Cluster, for when the environment names none."""
     with choosing:
-        chosen.namespace = namespace
-        if not chosen.is_given:
-            chosen.transport = None
+        chosen.namespace, chosen.current = namespace, None
+        if is_new and namespace in chosen.connections:  # it was to somebody before
+            del chosen.connections[namespace]
 
 
 def set_cluster(cluster: "Cluster") -> None:
@@ -233,13 +236,15 @@ def newest_cluster() -> "Cluster | None":
 
 def find_namespace() -> str:
     """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
-    name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
-    cluster = newest_cluster()
-    if name is None and cluster is not None:
-        name = cluster.namespace
-    if name:
-        return name
+    named = os.environ.get("ROOST_NAMESPACE")
+    if named:
+        return named
     living = _roost.namespaces(environment())
+    if chosen.namespace in living:
+        return chosen.namespace
+    cluster = newest_cluster()
+    if cluster is not None:
+        return cluster.namespace
     if len(living) == 1:
         return living[0]
     if not living:
@@ -249,10 +254,24 @@ def find_namespace() -> str:
 
 def get_transport() -> Transport:
     """This process's way to the managers, made when it is first asked for. A forked process has one of its own."""
+    if chosen.given is not None:
+        return chosen.given
     with choosing:
-        if chosen.transport is None or (chosen.pid != os.getpid() and not chosen.is_given):
-            chosen.transport, chosen.pid = KeeperTransport(find_namespace()), os.getpid()
-        return chosen.transport
+        if chosen.pid != os.getpid():
+            chosen.connections, chosen.pid = {}, os.getpid()
+        name = chosen.current or find_namespace()
+        if name not in chosen.connections:
+            chosen.connections[name] = KeeperTransport(name)
+        chosen.current = name
+        return chosen.connections[name]
+
+
+def forget(transport: KeeperTransport) -> None:
+    """Its managers are gone; others may come under the same name."""
+    with choosing:
+        if chosen.connections.get(transport.namespace) is transport:
+            del chosen.connections[transport.namespace]
+            chosen.current = None
 
 
 # --- the managers ---

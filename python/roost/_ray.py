@@ -2,6 +2,7 @@
 this machine. What is decided is decided by the C library; here Ray is asked and told."""
 
 import atexit
+import json
 import logging
 import os
 import secrets
@@ -12,15 +13,17 @@ from typing import Any
 
 from roost import _roost
 from roost._arguments import fault
-from roost._config import read_written
+from roost._attach import cluster_of, view_of
+from roost._cluster import Cluster
 from roost._engine import LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer
+from roost._managers import set_transport
 from roost._nodes import NodeInfo
 from roost._ray_cluster import alive_nodes, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
-from roost._ray_managers import NAMES, Manager, PortKeeper
+from roost._ray_managers import NAMES, Manager, PortKeeper, RayTransport
 from roost._ray_nodes import build_cluster, environ_texts, probe_nodes, snapshot
 from roost._ray_reserve import Devices, Reservation, devices_of
 
@@ -39,6 +42,12 @@ def new_run_id() -> str:
 
 def who_am_i(run_id: str) -> str:
     return f"{run_id} of {socket.gethostname()}, process {os.getpid()}"
+
+
+def driver_variables() -> dict[str, str]:
+    """What the driver's processes have of its environment on other nodes. Ray shows variables of actors to everybody
+    in the cluster, so nothing goes along that may be a secret."""
+    return {name: value for name, value in os.environ.items() if name.startswith("RLINF_") and name != "RLINF_NODE_RANK"}
 
 
 class RayEngine:
@@ -63,16 +72,18 @@ class RayEngine:
 
     # --- birth
 
-    def start_managers(self, view: dict[str, Any]) -> None:
+    def start_managers(self, section: Any) -> None:
         """Raises ActorAlreadyExistsError when somebody else has the namespace. NodeManager comes last: it
         tells others of the run, and what it tells is complete from its first moment."""
         made = self._managers
         try:
-            first = [self._start_manager(name, {}) for name in NAMES if name != "NodeManager"]
+            # What tells nodes apart, for locks of devices.
+            view = view_of(Cluster._of(self.value, self.config, section), self.master_address, 0)
+            first = [self._start_manager(name, view) for name in NAMES if name != "NodeManager"]
             for manager in first:
                 self._ray.get(manager.epoch.remote(), timeout=MANAGER_SECONDS)
             (self.master_port,) = self.lease(0, (1,))
-            nodes = self._start_manager("NodeManager", view | {"master_ip": self.master_address, "master_port": self.master_port})
+            nodes = self._start_manager("NodeManager", view | {"master_port": self.master_port})
             self._ray.get(nodes.epoch.remote(), timeout=MANAGER_SECONDS)
         except BaseException:
             kill_actors(self._ray, list(made.values()))
@@ -85,7 +96,8 @@ class RayEngine:
             "name": name, "namespace": self.namespace, "num_cpus": 0, "max_restarts": -1, "max_task_retries": 0,
             "scheduling_strategy": self._affinity(0), "max_concurrency": 1000,
         }  # fmt: skip
-        self._managers[name] = self._ray.remote(Manager).options(**options).remote(view, self.run_id, who_am_i(self.run_id))
+        described = {"run_id": self.run_id, "view": view, "interpreters": self.interpreters, "master_port": view["master_port"]}
+        self._managers[name] = self._ray.remote(Manager).options(**options).remote(json.dumps(view), described, self.run_id, who_am_i(self.run_id))
         return self._managers[name]
 
     def find_managers(self) -> None:
@@ -179,7 +191,7 @@ class RayEngine:
     def environments(self, request: LaunchRequest) -> list[tuple[dict[str, str], str | None]]:
         """Variables and interpreter of each rank. What lists of folders are joined with is its own node's."""
         placements = request.placements
-        node_of_rank = list(placements.column("cluster_node_rank"))
+        node_of_rank = memoryview(placements.column("cluster_node_rank")).tolist()
         first = self._processes(request, node_of_rank[0])
         ports = self._lease_wants(first.wants)
         facts = (self.run_id, self.namespace, self._nodes[node_of_rank[0]]["address"], ports)
@@ -187,7 +199,7 @@ class RayEngine:
         for node_rank in node_of_rank:
             if node_rank not in made:
                 made[node_rank] = self._processes(request, node_rank).fill(*facts)
-        return [(made[node_rank][rank][0], made[node_rank][rank][3]) for rank, node_rank in enumerate(node_of_rank)]
+        return [(driver_variables() | made[node_rank][rank][0], made[node_rank][rank][3]) for rank, node_rank in enumerate(node_of_rank)]
 
     def _processes(self, request: LaunchRequest, node_rank: int) -> _roost.Processes:
         extra = request.env | ({"CATCH_SYSTEM_FAILURE": "1"} if request.catch_system_failure else {})
@@ -196,8 +208,7 @@ class RayEngine:
         )  # fmt: skip
 
     def _inherited(self, node_rank: int) -> dict[str, str]:
-        driver = {name: value for name, value in os.environ.items() if name.startswith("RLINF_")}
-        return dict(self.facts(node_rank)["env"]) | driver
+        return dict(self.facts(node_rank)["env"]) | driver_variables()
 
     # --- groups
 
@@ -358,33 +369,28 @@ class RayEngine:
 current: RayEngine | None = None
 
 
-def forget(engine: RayEngine) -> None:
-    global current
-    if current is engine:
-        current = None
-
-
 def keep(engine: RayEngine) -> RayEngine:
     global current
     current = engine
+    set_transport(RayTransport(engine._ray, engine.namespace, dict(engine._managers)))
     atexit.register(engine.close)
     return engine
 
 
-def open_cluster(config: _roost.Config | None, config_source: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run."""
     ray = load_ray()
     refuse_initialised(ray)
     address = find_address(config.ray_address if config else None)
     connect(ray, address, namespace or next_namespace(set()))
     try:
-        return keep(begin(ray, address, config, config_source, num_nodes, namespace, timeout, warn))
+        return keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
     except BaseException:
         ray.shutdown()
         raise
 
 
-def begin(ray: Any, address: str | None, config: _roost.Config | None, config_source: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def begin(ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
     warn_open(ray)
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
@@ -396,7 +402,6 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, config_so
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
     interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = new_run_id()
-    view = {"run_id": run_id, "snapshot": text, "num_nodes": num_nodes, "config": config_source, "interpreters": interpreters}
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
@@ -405,7 +410,7 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, config_so
         engine = RayEngine(ray, chosen, run_id, value, config, True)
         try:
             engine.interpreters = interpreters
-            engine.start_managers(view | {"namespace": chosen})
+            engine.start_managers(section)
             break
         except ray.exceptions.ActorAlreadyExistsError as error:
             if namespace:
@@ -439,10 +444,9 @@ def attach(namespace: str | None) -> RayEngine:
             manager = ray.get_actor("NodeManager", namespace=chosen)
         except ValueError as error:
             raise fault(EngineError, f"there is no run in namespace '{chosen}' on this Ray cluster", hint=f"runs are in: {', '.join(found) or 'none'}", code="name") from error
-        view = ray.get(manager.describe.remote(), timeout=MANAGER_SECONDS)
-    config = None if view["config"] is None else read_written(view["config"])
-    value = build_cluster(view["snapshot"], config, view["num_nodes"] or 0)
-    engine = RayEngine(ray, chosen, view["run_id"], value, config, False)
-    engine.master_port, engine.interpreters = view["master_port"], view["interpreters"]
+        described = ray.get(manager.describe.remote(), timeout=MANAGER_SECONDS)
+    found_cluster = cluster_of(described["view"])
+    engine = RayEngine(ray, chosen, described["run_id"], found_cluster._value, found_cluster._config, False)
+    engine.master_port, engine.interpreters = described["master_port"], described["interpreters"]
     engine.find_managers()
     return keep(engine)

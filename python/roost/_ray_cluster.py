@@ -112,9 +112,11 @@ def plain_errors(where: str) -> Iterator[None]:
     except Exception as error:
         words = str(error).strip()
         kind = type(error).__name__
-        if "uthentication" in kind + words or "token" in words.lower() or "UNAUTHENTICATED" in words:
+        # Somebody listens there, as was seen before: Ray tells a refusal and a silence with the same words.
+        is_refused = isinstance(error, ConnectionError) or "uthenticat" in kind + words or "token" in words.lower()
+        if is_refused:
             raise fault(
-                EngineError, f"the Ray cluster {where} does not accept this process: its token is missing or wrong",
+                EngineError, f"the Ray cluster {where} does not accept this process: its token is missing or wrong, or it is no Ray cluster",
                 hint="set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the cluster's token file, or RAY_AUTH_MODE=disabled where it has none",
             ) from error  # fmt: skip
         line = words.splitlines()[0] if words else kind

@@ -12,6 +12,9 @@ from typing import Any
 
 from roost._engine import LaunchRequest, Outcome, Surroundings
 from roost._host import Answer, Failure, Host
+from roost._managers import set_transport
+from roost._ray_managers import RayTransport
+from roost._worker import Worker
 
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
 
@@ -32,6 +35,7 @@ class Hosted:
     """The actor."""
 
     def __init__(self, payload: bytes, names: Sequence[str], surroundings: Surroundings, catch_system_failure: bool) -> None:
+        import ray
         from ray import cloudpickle
 
         self._names = names
@@ -42,8 +46,17 @@ class Hosted:
         except BaseException as raised:
             self._failure = Failure.of(raised)
             return
+        transport = RayTransport(ray, os.environ["ROOST_NAMESPACE"])
+        set_transport(transport)
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
         self._failure = self._host.failure
+        if isinstance(self._host.worker, Worker):
+            info = self._host.worker.worker_info
+            transport.tell("WorkerManager.register_worker", [str(info.address), info.to_json()])
+
+    def __repr__(self) -> str:
+        """What Ray shows before each line that the worker writes."""
+        return os.environ["WORKER_NAME"]
 
     def report(self) -> Report:
         return Report(self._names, self._failure)
@@ -71,7 +84,7 @@ def read_arguments(payload: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | Ans
     from ray import cloudpickle
 
     if isinstance(payload, tuple):
-        return payload  # type: ignore[return-value]
+        return payload
     try:
         return cloudpickle.loads(payload)  # type: ignore[no-any-return]
     except BaseException as raised:

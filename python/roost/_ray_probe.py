@@ -1,6 +1,6 @@
 """`roost probe --engine ray`: the nodes of the live Ray cluster as a snapshot, on standard output.
 
-What goes wrong is one object on standard error and the exit status of its code."""
+What goes wrong is an object of its own, {"error": ...}, and the exit status of its code."""
 
 import argparse
 import json
@@ -51,7 +51,7 @@ def main() -> int:
         message = str(error)
         hint = error.hint or ""
         message = message.removesuffix(f" ({hint})") if hint else message
-        print(json.dumps({"code": error.code, "message": message, "hint": hint}), file=sys.stderr, flush=True)
+        print(json.dumps({"error": {"code": error.code, "message": message, "hint": hint}}), file=answer, flush=True)
         return STATUS.get(error.code, 5)
     print(text, file=answer, flush=True)
     return 0

@@ -4,6 +4,7 @@ Workers ask for no GPU of their own and are pinned to their node, so that colloc
 they use is what the run reserved. Ray counts accelerators and never says which ones, so which device is
 whose is kept by the runs themselves (the NodeManager of each), and asked of every other run first."""
 
+import importlib
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -165,9 +166,8 @@ class Reservation:
     def _lacking(self, wanted: Devices) -> str:
         """Which nodes have less free than is wanted, in words."""
         try:
-            from ray._private.state import available_resources_per_node
-
-            free: Mapping[str, Mapping[str, float]] = available_resources_per_node()
+            state = importlib.import_module("ray._private.state")
+            free: Mapping[str, Mapping[str, float]] = state.available_resources_per_node()
         except Exception:
             free = {}
         words = []

@@ -6,6 +6,7 @@
 
 #include "base/strview.h"
 #include "cli/output.h"
+#include "cli/ray_cluster.h"
 
 static int check_words(const struct invocation *invocation, struct roost_plan_options *options)
 {
@@ -23,6 +24,10 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
         strcmp(color, "never") != 0)
         return output_refuse(invocation, "--color is auto, always or never, not '%s'",
                              quote(sv_from(color)).text);
+    const char *engine = option_value(invocation, "engine");
+    if (engine && strcmp(engine, "local") != 0 && strcmp(engine, "ray") != 0)
+        return output_refuse(invocation, "--engine is local or ray, not '%s'",
+                             quote(sv_from(engine)).text);
     options->shares_accelerators = option_is_on(invocation, "no-isolate");
     return 0;
 }
@@ -53,6 +58,25 @@ static void find_cluster(struct planning *planning, const char *text)
         planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
 }
 
+/* The live cluster; what is wrong with it is in the report. */
+static void find_ray_cluster(struct planning *planning, const struct invocation *invocation)
+{
+    char *snapshot = ray_cluster_ask(invocation, planning->config, planning->report);
+    struct roost_cluster_options wanted = {
+        .text = "the Ray cluster", .snapshot = snapshot, .config = planning->config};
+    planning->has_cluster = true;
+    if (snapshot)
+        planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
+    free(snapshot);
+}
+
+/* --engine ray without another cluster to plan against. */
+static bool wants_ray(const struct invocation *invocation, const char *cluster)
+{
+    const char *engine = option_value(invocation, "engine");
+    return !cluster && engine && strcmp(engine, "ray") == 0;
+}
+
 static int start(struct planning *planning, const struct invocation *invocation,
                  struct roost_plan_options *options)
 {
@@ -78,11 +102,15 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
     };
     if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
-    if (!planning->has_cluster && otherwise) {
-        cluster = otherwise;
-        planning->has_cluster = true;
+    if (wants_ray(invocation, cluster)) {
+        find_ray_cluster(planning, invocation);
+    } else {
+        if (!planning->has_cluster && otherwise) {
+            cluster = otherwise;
+            planning->has_cluster = true;
+        }
+        find_cluster(planning, cluster);
     }
-    find_cluster(planning, cluster);
     if (planning->cluster) {
         planning->plan =
             roost_plan_new(planning->config, planning->cluster, &options, planning->report, NULL);

@@ -115,11 +115,11 @@ struct roost_config {
     int32_t group_count;
     const char *cluster; /* roost.cluster or NULL */
     struct place cluster_at;
-    enum engine engine;   /* roost.engine */
-    bool has_engine;      /* the file says it */
+    enum engine engine;      /* roost.engine */
+    bool has_engine;         /* the file says it */
     const char *ray_address; /* roost.ray.address or NULL */
     bool is_unreserved;      /* roost.ray.reserve: false */
-    struct word logs_dir; /* roost.logs.dir, relative to the config; empty = not set */
+    struct word logs_dir;    /* roost.logs.dir, relative to the config; empty = not set */
     struct launch_config *launches;
     int32_t launch_count;
     struct env_names env_read;

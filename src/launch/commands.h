@@ -50,7 +50,7 @@ struct process_command {
                                  set; what is behind is inherited, for some of the processes only */
     const char *cwd; /* absolute if config_dir is or the user wrote it so; NULL = the caller's */
     const char *interpreter; /* the Python of its node group's env_config, or NULL */
-    const char *ready_what; /* the file (relative to cwd) or line that `ready` waits for; NULL = it
+    const char *ready_what;  /* the file (relative to cwd) or line that `ready` waits for; NULL = it
                                  waits for none */
 };
 

@@ -296,8 +296,8 @@ static bool can_run(const struct roost_config *config, struct diag *diag)
     if (config->engine == ENGINE_LOCAL)
         return true;
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE,
-               "this config asks for the engine 'ray', and this "
-               "roost has only 'local'");
+               "this config asks for the engine 'ray', and 'roost run' "
+               "has only 'local'");
     diag_hint(diag, "run it here with roost.engine=local");
     return false;
 }

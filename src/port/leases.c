@@ -169,7 +169,8 @@ static enum roost_code lock_books(struct roost_leases *leases,
     const char *dir = options->dir;
     if (!dir) {
         if (!private_dir_runtime(shared, sizeof shared, options->env ? options->env : no_env)) {
-            diag_error(diag, ROOST_ERR_IO, NOWHERE, "the path of the runtime directory is too long");
+            diag_error(diag, ROOST_ERR_IO, NOWHERE,
+                       "the path of the runtime directory is too long");
             diag_hint(diag, "set XDG_RUNTIME_DIR to a shorter path");
             return ROOST_ERR_IO;
         }

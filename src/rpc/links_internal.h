@@ -170,6 +170,8 @@ void link_receive(struct link *link, size_t budget);
 /* An outcome; `bytes` is taken. */
 void call_settle(struct roost_call *call, size_t index, enum roost_outcome_kind kind, char *bytes,
                  size_t len);
+/* NULL without memory. */
+char *copy_words(const char *words);
 /* An outcome in words, which are copied. */
 void call_lose(struct roost_call *call, size_t index, enum roost_outcome_kind kind,
                const char *why);

@@ -6,6 +6,7 @@
 struct given {
     const char *id, *address;
     int32_t rank;
+    bool is_head;
 };
 
 /* Orders the nodes and shows their ids, or the error. */
@@ -19,6 +20,7 @@ static void order(const struct given *given, size_t count, struct text *out)
         cluster.nodes[i].id = given[i].id;
         cluster.nodes[i].address = given[i].address;
         cluster.nodes[i].explicit_rank = given[i].rank;
+        cluster.nodes[i].is_head = given[i].is_head;
     }
     out->len = 0;
     bool is_good = topology_order_nodes(&cluster, "nodes.json", &diag);
@@ -33,9 +35,10 @@ static void order(const struct given *given, size_t count, struct text *out)
 TEST(addresses_order_nodes_by_value_then_names_then_ids)
 {
     static const struct given nodes[] = {
-        {"name10", "node10", -1}, {"ip10", "10.0.0.10", -1}, {"b", "10.0.0.2", -1},
-        {"nowhere", NULL, -1},    {"v6", "fe80::1", -1},     {"name2", "node2", -1},
-        {"a", "10.0.0.2", -1},    {"ip9", "9.0.0.1", -1},
+        {"name10", "node10", -1, false}, {"ip10", "10.0.0.10", -1, false},
+        {"b", "10.0.0.2", -1, false},    {"nowhere", NULL, -1, false},
+        {"v6", "fe80::1", -1, false},    {"name2", "node2", -1, false},
+        {"a", "10.0.0.2", -1, false},    {"ip9", "9.0.0.1", -1, false},
     };
     enum { COUNT = ROWS(nodes) };
     struct text got = TEXT_INIT;
@@ -51,13 +54,24 @@ TEST(addresses_order_nodes_by_value_then_names_then_ids)
     text_release(&got);
 }
 
-TEST(explicit_ranks_win_over_addresses)
+TEST(explicit_ranks_win_over_addresses_and_over_a_head)
 {
     static const struct given nodes[] = {
-        {"two", "10.0.0.1", 2}, {"zero", "10.0.0.9", 0}, {"one", NULL, 1}};
+        {"two", "10.0.0.1", 2, true}, {"zero", "10.0.0.9", 0, false}, {"one", NULL, 1, false}};
     struct text got = TEXT_INIT;
     order(nodes, 3, &got);
     assert_string_equal(text_string(&got), "zero one two");
+    text_release(&got);
+}
+
+TEST(a_head_comes_before_every_address)
+{
+    static const struct given nodes[] = {{"b", "10.0.0.2", -1, false},
+                                         {"head", "10.0.0.10", -1, true},
+                                         {"a", "10.0.0.1", -1, false}};
+    struct text got = TEXT_INIT;
+    order(nodes, 3, &got);
+    assert_string_equal(text_string(&got), "head a b");
     text_release(&got);
 }
 
@@ -77,7 +91,8 @@ TEST(ranks_are_on_all_nodes_or_on_none_and_each_once)
     };
     struct text got = TEXT_INIT;
     for (size_t i = 0; i < ROWS(rows); i++) {
-        struct given nodes[3] = {{"a", NULL, 0}, {"b", NULL, 0}, {"c", NULL, 0}};
+        struct given nodes[3] = {
+            {"a", NULL, 0, false}, {"b", NULL, 0, false}, {"c", NULL, 0, false}};
         for (size_t k = 0; k < 3; k++)
             nodes[k].rank = rows[i].ranks[k];
         order(nodes, 3, &got);
@@ -88,7 +103,8 @@ TEST(ranks_are_on_all_nodes_or_on_none_and_each_once)
 
 TEST(nodes_without_any_identity_keep_the_order_they_came_in)
 {
-    static const struct given nodes[] = {{NULL, NULL, -1}, {"x", NULL, -1}, {NULL, NULL, -1}};
+    static const struct given nodes[] = {
+        {NULL, NULL, -1, false}, {"x", NULL, -1, false}, {NULL, NULL, -1, false}};
     struct text got = TEXT_INIT;
     order(nodes, 3, &got);
     assert_string_equal(text_string(&got), "- - x");
@@ -98,6 +114,7 @@ TEST(nodes_without_any_identity_keep_the_order_they_came_in)
 }
 
 RUN_TESTS(cmocka_unit_test(addresses_order_nodes_by_value_then_names_then_ids),
-          cmocka_unit_test(explicit_ranks_win_over_addresses),
+          cmocka_unit_test(explicit_ranks_win_over_addresses_and_over_a_head),
+          cmocka_unit_test(a_head_comes_before_every_address),
           cmocka_unit_test(ranks_are_on_all_nodes_or_on_none_and_each_once),
           cmocka_unit_test(nodes_without_any_identity_keep_the_order_they_came_in))

@@ -37,6 +37,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def last_json(out: str, err: str = "") -> Any:
+    """The last line of JSON that a driver printed; Ray's own lines may come behind it."""
+    for line in reversed(out.splitlines()):
+        try:
+            return json.loads(line)
+        except ValueError:
+            continue
+    raise AssertionError(f"the driver printed no JSON:\n{out}\n{err}")
+
+
 class RayCluster:
     """Nodes with addresses 127.0.0.2, .3, ...; the first that is listed is the head.
 
@@ -144,7 +154,7 @@ class RayCluster:
         """What a driver prints last, which is JSON; its failure is the test's."""
         done = self.run(script, *arguments, **variables)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        return json.loads(done.stdout.splitlines()[-1])
+        return last_json(done.stdout, done.stderr)
 
     def close(self) -> None:
         if self.holder:

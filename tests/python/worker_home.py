@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine import Engine
@@ -16,7 +17,8 @@ from engine import Engine
 import roost
 from roost._group import GROUPS
 
-ENGINES = ["local"]
+# The stage of the Ray engine runs the same files with the other one.
+ENGINES = [os.environ.get("ROOST_TEST_ENGINE", "local")]
 
 
 class WorkerHome:
@@ -56,6 +58,11 @@ class WorkerHome:
 
 
 def make_home(name: str, home: Path) -> Iterator[WorkerHome]:
-    made = WorkerHome(name, home)
+    if name == "ray":
+        from ray_home import RayHome
+
+        made: Any = RayHome(home)
+    else:
+        made = WorkerHome(name, home)
     yield made
     made.close()

@@ -17,6 +17,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
+#include "launch/local/oom.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -191,6 +192,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
                                     .outbox = TEXT_INIT};
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "roost-super");
+    supervisor.oom_seen = oom_count(cgroup->dir, "/proc");
     int status = open_doors(&supervisor) ? supervisor_prepare(&supervisor) : 1;
     if (status == 0) {
         if (cgroup->dir >= 0)

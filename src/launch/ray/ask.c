@@ -1,0 +1,161 @@
+/* ask.c - starts Python, reads what it prints, waits for its end. Knows nothing of what is asked. */
+#include "launch/ray/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json_reader.h"
+#include "base/text.h"
+#include "launch/local/spawn.h"
+
+enum { WORDS_MAX = 16, ANSWER_MAX = 1 << 30 };
+
+/* The interpreter that stands where the program does: both were installed together. */
+static bool find_python(const struct ray_question *question, char *out, size_t size)
+{
+    if (question->python && question->python[0])
+        return snprintf(out, size, "%s", question->python) < (int)size;
+    ssize_t len = readlink("/proc/self/exe", out, size - 1);
+    if (len <= 0)
+        return false;
+    out[len] = '\0';
+    char *slash = strrchr(out, '/');
+    size_t folder = slash ? (size_t)(slash - out) + 1 : 0;
+    return snprintf(out + folder, size - folder, "python3") < (int)(size - folder);
+}
+
+static void say_python(const char *python, const char *step, int error, struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot %s '%s' to ask Ray: %s", step, python,
+               strerror(error));
+    diag_hint(diag, "set ROOST_PYTHON to a Python that has roost and ray");
+}
+
+/* Everything from the descriptor; false without memory, or for more than anybody prints. */
+static bool read_all(int fd, struct text *out)
+{
+    char part[1 << 16];
+    for (;;) {
+        ssize_t got = read(fd, part, sizeof part);
+        if (got == 0)
+            return !out->has_failed;
+        if (got < 0 && errno != EINTR)
+            return false;
+        if (got > 0)
+            text_put(out, (struct strview){part, (size_t)got});
+        if (out->len > ANSWER_MAX)
+            return false;
+    }
+}
+
+static enum roost_code code_of(struct strview word)
+{
+#define X(name, text, status)                                                                      \
+    if (sv_is(word, text))                                                                         \
+        return ROOST_ERR_##name;
+    ROOST_ERROR_MAP(X)
+#undef X
+    return ROOST_ERR_ENGINE;
+}
+
+/* {"error": {"code": ..., "message": ..., "hint": ...}} said in our words; false when it is not that. */
+static bool say_answer(struct strview text, struct diag *diag)
+{
+    struct diag quiet = diag_start(NULL, NULL);
+    struct json_reader *json = json_reader_from_text("the answer", text, NULL);
+    struct roost_error err = {.code = ROOST_ERR_ENGINE};
+    char hint[sizeof err.message] = "";
+    bool has_message = false;
+    struct json_token token =
+        json ? json_next(json, &quiet) : (struct json_token){.kind = JSON_FAILED};
+    if (token.kind == JSON_OBJECT && (token = json_next(json, &quiet)).kind == JSON_KEY &&
+        sv_is(token.text, "error") && json_next(json, &quiet).kind == JSON_OBJECT) {
+        while ((token = json_next(json, &quiet)).kind == JSON_KEY) {
+            char key = token.text.len ? token.text.at[0] : ' ';
+            token = json_next(json, &quiet);
+            if (token.kind != JSON_STRING)
+                break;
+            if (key == 'c')
+                err.code = code_of(token.text);
+            else if (key == 'm')
+                has_message = snprintf(err.message, sizeof err.message, "%.*s", (int)token.text.len,
+                                       token.text.at) > 0;
+            else
+                snprintf(hint, sizeof hint, "%.*s", (int)token.text.len, token.text.at);
+        }
+    }
+    json_reader_free(json);
+    if (!has_message)
+        return false;
+    diag_error(diag, err.code, NOWHERE, "%s", err.message);
+    if (hint[0])
+        diag_hint(diag, "%s", hint);
+    return true;
+}
+
+static void say_end(int status, const char *python, struct strview text, struct diag *diag)
+{
+    if (say_answer(text, diag))
+        return;
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "'%s' could not ask Ray: it ended with %s %d",
+               python, WIFSIGNALED(status) ? "signal" : "status",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    diag_hint(diag, "set ROOST_PYTHON to a Python that has roost and ray");
+}
+
+/* Waits for the child of this pid alone. */
+static int reap(const struct spawned *spawned)
+{
+    int status = 0;
+    while (waitpid(spawned->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(spawned->pidfd);
+    return status;
+}
+
+char *ray_ask(const struct ray_question *question, struct diag *diag)
+{
+    char python[PATH_MAX] = "python3";
+    const char *argv[WORDS_MAX + 4] = {python, "-m", question->module};
+    int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; question->words && question->words[i] && i < WORDS_MAX; i++)
+        argv[3 + i] = question->words[i];
+    if (!find_python(question, python, sizeof python) || null < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+        say_python(python, "start", errno, diag);
+        if (null >= 0)
+            close(null);
+        return NULL;
+    }
+    struct spawn spawn = {.paths = (const char *const[]){python, NULL},
+                          .argv = (char *const *)(uintptr_t)argv,
+                          .env = (char *const *)(uintptr_t)question->env,
+                          .fd = {null, ends[1], 2}};
+    struct spawned spawned = spawn_process(&spawn);
+    close(null);
+    close(ends[1]);
+    if (spawned.failed != SPAWN_OK) {
+        close(ends[0]);
+        say_python(python, spawn_step_word(spawned.failed), spawned.error, diag);
+        return NULL;
+    }
+    struct text answer = TEXT_INIT;
+    bool is_whole = read_all(ends[0], &answer);
+    close(ends[0]);
+    int status = reap(&spawned);
+    char *text = is_whole ? strdup(answer.len ? text_string(&answer) : "") : NULL;
+    if (!text) {
+        diag_nomem(diag);
+    } else if (status != 0) {
+        say_end(status, python, sv_from(text), diag);
+        free(text);
+        text = NULL;
+    }
+    text_release(&answer);
+    return text;
+}

@@ -1,0 +1,85 @@
+"""The suite of workers on Ray: this process is the driver of one cluster of four nodes, for as long as it lives.
+
+A test asks for clusters by a spec, as on the local engine: the first nodes of the real cluster, with that many of
+their accelerators, in the same run."""
+
+import atexit
+import copy
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from engine import Engine
+from ray_cluster import RayCluster
+
+import roost
+from roost._group import GROUPS
+
+
+class Shared:
+    """The cluster and its run."""
+
+    cluster: RayCluster | None = None
+    base: roost.Cluster | None = None
+
+
+def open_shared() -> roost.Cluster:
+    if Shared.base is None:
+        Shared.cluster = RayCluster(nodes=4, gpus=8).__enter__()
+        atexit.register(Shared.cluster.close)
+        for name in [name for name in os.environ if name.startswith(("RAY_", "ROOST_", "RLINF_"))]:
+            if name != "ROOST_TEST_ENGINE":
+                del os.environ[name]
+        os.environ.update({name: value for name, value in Shared.cluster.driver().items() if name.startswith(("RAY_", "HOME", "XDG_"))})
+        Shared.base = roost.Cluster(num_nodes=4, engine="ray", timeout=120)
+        atexit.register(Shared.base._ray_engine().close)
+    return Shared.base
+
+
+def part_of(base: roost.Cluster, spec: str, config: Any = None) -> roost.Cluster:
+    """The first nodes of the cluster with fewer accelerators."""
+    from roost._ray_nodes import build_cluster
+
+    count, each = map(int, spec.split("x"))
+    nodes = [
+        {"node_rank": node.node_rank, "id": node.ray_id, "address": node.node_ip, "num_cpus": node.num_cpus, "num_accelerators": each}
+        for node in base.nodes[:count]
+    ]  # fmt: skip
+    engine = copy.copy(base._ray_engine())
+    engine.value = build_cluster(json.dumps({"roost": 1, "cluster": {"nodes": nodes}}), config, count)
+    engine._nodes = [engine.value.node(rank) for rank in range(count)]
+    engine.ids = engine.ids[:count]
+    part = roost.Cluster._of(engine.value, config, None)
+    part._namespace, part._timeout = None, 120.0
+    part._take_engine(engine)
+    return part
+
+
+class RayHome:
+    """As worker_home.WorkerHome, on Ray."""
+
+    name = "ray"
+
+    def __init__(self, home: Path) -> None:
+        self.base = open_shared()
+        # Reserved up to here: parts share the books of the run.
+        self.base._ray_engine()._reserved()
+        self.home = home
+        self.engine = Engine(home)  # for pipes and places
+
+    def cluster(self, spec: str = "1x4", **words: Any) -> roost.Cluster:
+        return part_of(self.base, spec)
+
+    def script(self, text: str, *, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
+        path = self.home / "script.py"
+        path.write_text(textwrap.dedent(text))
+        assert Shared.cluster
+        env = Shared.cluster.driver(ROOST_ENGINE="ray", PYTHONPATH=str(self.home), RAY_DEDUP_LOGS="0") | env
+        return subprocess.run([sys.executable, path], env=env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
+
+    def close(self) -> None:
+        GROUPS.close()

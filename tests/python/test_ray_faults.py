@@ -1,0 +1,263 @@
+"""What goes wrong around the Ray engine: versions, addresses, nodes that are late, lost or not as they should be.
+
+Tests without a cluster come first; then those that need one of their own."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray_cluster import ROOT, WAIT, RayCluster, free_port, last_json
+
+pytestmark = pytest.mark.ray
+
+IS_SOAK = os.environ.get("ROOST_SOAK") == "1"
+
+
+def soak(test: Any) -> Any:
+    """A test that takes minutes: there only in `make soak`, as a skipped test would count as a failed one."""
+    return test if IS_SOAK else None
+
+
+def ask(script: str, *, path: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A driver without a cluster; `path` comes before everything that is installed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "ROOST_"))}
+    env = kept | ({"PYTHONPATH": str(path)} if path else {}) | variables
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, timeout=WAIT)
+
+
+OPEN = """
+    import json, roost, sys
+    try:
+        roost.Cluster(num_nodes=1, engine="ray")
+    except roost.Error as error:
+        print(json.dumps([type(error).__name__, error.code, str(error), "ray" in sys.modules and getattr(sys.modules["ray"], "asked", None)]))
+    """
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')", "the engine 'ray' needs Ray, which is not installed (pip install 'roost[ray]')"),
+        ("__version__ = '2.46.9'", "Ray 2.46.9 is too old: the engine 'ray' needs 2.47 or newer (pip install -U 'ray[default]' on every node)"),
+    ],
+)
+def test_a_ray_that_is_missing_or_too_old_is_said_before_anything_is_done(tmp_path: Path, module: str, said: str) -> None:
+    """R12, with a stub of the module."""
+    (tmp_path / "ray.py").write_text(f"asked = []\n{module}\ndef init(*args, **kwargs): asked.append(kwargs)\ndef is_initialized(): return False\n")
+    done = ask(OPEN, path=tmp_path)
+    assert json.loads(done.stdout)[:3] == ["EngineError", "engine", said], done.stderr
+    assert not json.loads(done.stdout)[3]
+
+
+def test_a_ray_with_known_faults_is_warned_about(tmp_path: Path) -> None:
+    (tmp_path / "ray.py").write_text("__version__ = '2.50.1'\ndef is_initialized(): return True\n")
+    done = ask(OPEN, path=tmp_path)
+    assert "Ray 2.50.1 has known security faults: update it to 2.54 or newer on every node" in done.stderr
+    assert "Ray was initialised before the Cluster" in json.loads(done.stdout)[2]
+
+
+def test_an_address_where_nobody_answers_is_said_at_once() -> None:
+    done = ask(OPEN, RAY_ADDRESS=f"127.0.0.1:{free_port()}")
+    kind, code, said, _ = json.loads(done.stdout)
+    assert (kind, code) == ("EngineError", "engine") and said.startswith("nobody answers at 127.0.0.1:") and "which RAY_ADDRESS names" in said
+
+
+def test_a_described_cluster_is_planned_against_and_not_run_on() -> None:
+    import roost
+
+    cluster = roost.Cluster(cluster="2x2", engine="ray")
+    assert cluster.num_accelerators == 4
+    with pytest.raises(roost.EngineError, match="to plan against: leave cluster out to run on Ray's own nodes"):
+        roost.Worker.create_group().launch(cluster)
+
+
+def test_versions_are_read_whatever_is_behind_them() -> None:
+    from roost._ray_cluster import next_namespace, version_numbers
+
+    assert [version_numbers(text) for text in ("2.60.0", "2.47.0rc1", "3.0.0.dev0", "2.50", "x")] == [(2, 60, 0), (2, 47, 0), (3, 0, 0), (2, 50), ()]
+    assert [next_namespace(set(taken)) for taken in ([], ["roost"], ["roost", "roost_1"], ["roost_1"], ["other"])] == ["roost", "roost_1", "roost_2", "roost", "roost"]
+
+
+def node(address: str, gpus: float = 8, head: bool = False, **labels: str) -> dict[str, Any]:
+    resources = {"CPU": 4.0} | ({"GPU": gpus} if gpus else {}) | ({"node:__internal_head__": 1.0} if head else {})
+    return {"NodeID": f"id-{address}", "NodeManagerAddress": address, "Alive": True, "Resources": resources, "Labels": labels}
+
+
+def answer(accelerators: int = 0, kind: str = "NO_ACCEL", **env: str) -> dict[str, Any]:
+    return {"node": {"num_accelerators": accelerators, "accelerator_type": kind, "accelerator_model": None}, "env": env}
+
+
+def order(nodes: list[dict[str, Any]], answers: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    from roost._ray_nodes import build_cluster, snapshot
+
+    cluster = build_cluster(snapshot(nodes, answers), None, 0)
+    found = [cluster.node(rank) for rank in range(cluster.num_nodes)]
+    return [(entry["address"], entry["accelerator_type"], entry["num_accelerators"]) for entry in found]
+
+
+def test_the_head_comes_first_then_addresses_by_value_in_whatever_order_nodes_are_listed() -> None:
+    nodes = [node("10.0.0.10"), node("10.0.0.9", head=True), node("10.0.0.2"), node("10.0.0.1", gpus=0)]
+    for _ in range(20):
+        random.shuffle(nodes)
+        assert [address for address, _, _ in order(nodes, [answer() for _ in nodes])] == ["10.0.0.9", "10.0.0.1", "10.0.0.2", "10.0.0.10"]
+
+
+def test_ranks_given_to_nodes_win_and_are_for_all_or_none() -> None:
+    import roost
+
+    nodes = [node("10.0.0.1", head=True), node("10.0.0.2"), node("10.0.0.3")]
+    ranks = [answer(ROOST_NODE_RANK="2"), answer(RLINF_NODE_RANK="0"), answer(ROOST_NODE_RANK="1", RLINF_NODE_RANK="7")]
+    assert [address for address, _, _ in order(nodes, ranks)] == ["10.0.0.2", "10.0.0.3", "10.0.0.1"]
+    with pytest.raises(roost.Error, match="in 'the Ray cluster' 1 of 3 nodes have a node_rank"):
+        order(nodes, [answer(), answer(RLINF_NODE_RANK="0"), answer()])
+    with pytest.raises(roost.EngineError, match="RLINF_NODE_RANK of node 10.0.0.2 is 'one', which is no node rank"):
+        order(nodes, [answer(), answer(RLINF_NODE_RANK="one"), answer()])
+
+
+def test_accelerators_are_the_probes_else_rays_and_the_smaller_where_they_differ(caplog: pytest.LogCaptureFixture) -> None:
+    rows = [
+        (node("10.0.0.1", gpus=8), answer(), ("NV_GPU", 8)),
+        (node("10.0.0.1", gpus=0), answer(4, "NV_GPU"), ("NV_GPU", 4)),
+        (node("10.0.0.1", gpus=8), answer(4, "NV_GPU"), ("NV_GPU", 4)),
+        (node("10.0.0.1", gpus=2), answer(4, "NV_GPU"), ("NV_GPU", 2)),
+        (node("10.0.0.1", gpus=0), answer(), ("NO_ACCEL", 0)),
+        (node("10.0.0.1", gpus=4, **{"ray.io/accelerator-type": "AMD-Instinct-MI300X"}), answer(), ("AMD_GPU", 4)),
+    ]
+    for listed, told, expected in rows:
+        assert order([listed], [told])[0][1:] == expected
+    assert [record.getMessage() for record in caplog.records] == [
+        "node 10.0.0.1 has 4 accelerators, but Ray was told of 8 there: 4 are used",
+        "node 10.0.0.1 has 4 accelerators, but Ray was told of 2 there: 2 are used",
+    ]
+
+
+# --- with a cluster
+
+
+def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join() -> None:
+    """The head is another node each time the others are shuffled; explicit node ranks keep all of it where it is."""
+    maps = set()
+    for _ in range(20 if IS_SOAK else 5):
+        joining = list(range(2, 6))
+        random.shuffle(joining)
+        ranks = {place: {"ROOST_NODE_RANK": str(last - 2)} for place, last in enumerate(joining)}
+        with RayCluster(addresses=joining, gpus=[last for last in joining], variables=ranks) as cluster:
+            done = subprocess.run([sys.executable, "-m", "roost._ray_probe"], env=cluster.driver(), capture_output=True, text=True, timeout=WAIT)
+        assert done.returncode == 0, done.stderr
+        nodes = json.loads(done.stdout)["cluster"]["nodes"]
+        maps.add(json.dumps([[entry["node_rank"], entry["address"], entry["num_accelerators"]] for entry in nodes]))
+    assert maps == {json.dumps([[rank, f"127.0.0.{rank + 2}", rank + 2] for rank in range(4)])}
+
+
+def test_a_node_without_roost_or_with_another_is_named_with_the_cure(tmp_path: Path) -> None:
+    """R10, R12: what a probe says, or that it dies, is an error with the node in it."""
+    for name, text in {"none": "raise ImportError('no roost here')", "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))"}.items():
+        (tmp_path / name / "roost").mkdir(parents=True)
+        (tmp_path / name / "roost" / "__init__.py").write_text(text + "\n")
+    path = str(ROOT / "tests/python")
+    with RayCluster(nodes=1, gpus=2) as cluster:
+        cluster.add_node(3, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'none'}:{path}"})
+        first = cluster.run(textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2"))
+        cluster.kill_node(3)
+        cluster.add_node(4, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'old'}:{path}"})
+        second = cluster.run("import time, ray, os\nray.init(address=os.environ['RAY_ADDRESS'])\nwhile len([n for n in ray.nodes() if n['Alive']]) != 2: time.sleep(0.1)\nray.shutdown()\n" + textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2"))
+        third = cluster.run(
+            "import roost._ray_nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n" + textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2")
+        )
+    said = [last_json(done.stdout, done.stderr)[2] for done in (first, second, third)]
+    assert said[0].startswith("node 127.0.0.3 has no working roost for ") and "ImportError: no roost here (install roost " in said[0]
+    assert said[1].startswith("node 127.0.0.4 has roost 0.0.1, but this is ") and said[1].endswith("(install the same version on every node)")
+    assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
+
+
+LOST = """
+    import json, os, sys, time
+    import ray, roost
+    sys.path.insert(0, os.getcwd())
+    from lost import Sitter
+    cluster = roost.Cluster(num_nodes=2, engine="ray")
+    group = Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([0, 1]), name="sitters")
+    call = group.sit()
+    print("ready", flush=True)
+    input()
+    start = time.monotonic()
+    try:
+        call.wait()
+    except roost.WorkerError as error:
+        print(json.dumps([str(error).splitlines()[0], error.rank, error.node_rank, [outcome.kind for outcome in error.outcomes], time.monotonic() - start]), flush=True)
+    """
+
+
+def test_late_and_lost_nodes_are_told() -> None:
+    """R4, and waiting: a node that is missing is named every five seconds; one that is lost takes its ranks with it."""
+    with RayCluster(nodes=1, gpus=2) as cluster:
+        (cluster.folder / "lost.py").write_text("import time\nfrom roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        time.sleep(0 if self._rank == 0 else 600)\n")
+        cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
+        late = cluster.run("import roost\ntry:\n    roost.Cluster(num_nodes=2, engine='ray', timeout=6)\nexcept roost.Timeout as error:\n    print(error)")
+        assert "1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU), after 6 seconds (on each missing node: ray start --address=127.0.0.2:" in late.stdout
+        assert late.stderr.count("waiting for nodes: 1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU)") == 1
+        driver = cluster.start(textwrap.dedent(LOST))
+        try:
+            cluster.add_node(3, gpus=2)
+            assert driver.stdout and driver.stdin
+            line = next((line for line in driver.stdout if line.startswith("ready")), None)
+            assert line, driver.stderr.read() if driver.stderr else ""
+            cluster.kill_node(3)
+            out, err = driver.communicate("\n", timeout=WAIT)
+        finally:
+            driver.kill()
+    told = last_json(out, err)
+    assert "rank 1 of group 'sitters' (node 1" in told[0] and "node 1 (127.0.0.3)" in told[0], err
+    assert told[1:4] == [1, 1, ["value", "unknown"]]
+
+
+def test_a_cluster_without_a_token_is_warned_about() -> None:
+    with RayCluster(nodes=1, gpus=1, token=False) as cluster:
+        done = cluster.run("import roost._ray_cluster as joining\njoining.has_other_hosts = lambda: True\nimport roost\nroost.Cluster(num_nodes=1, engine='ray')")
+    assert done.returncode == 0 and "this Ray cluster has no token: any host that reaches it can run programs as you" in done.stderr
+
+
+@soak
+def test_the_loss_of_the_head_is_told_within_a_bound() -> None:
+    """R5: no hang, a clear error, and a status that is not 0."""
+    with RayCluster(nodes=2, gpus=1, environment={"RAY_gcs_rpc_server_reconnect_timeout_s": "10"}) as cluster:
+        driver = cluster.start("import roost, sys, time\ncluster = roost.Cluster(num_nodes=2, engine='ray')\nprint('ready', flush=True)\ninput()\ntry:\n    cluster._engine_link().facts(0) and cluster._engine_link().lease(0, (1,))\n    time.sleep(300)\nfinally:\n    print('over', flush=True)")
+        try:
+            assert driver.stdout
+            assert next(line for line in driver.stdout if line.startswith("ready"))
+            cluster.kill_head()
+            _, err = driver.communicate("\n", timeout=200)
+        finally:
+            driver.kill()
+    assert driver.returncode not in (0, None), err
+
+
+@soak
+def test_calls_end_the_same_when_messages_are_lost() -> None:
+    """R11."""
+    losing = "PushTask=20:25:25"
+    with RayCluster(nodes=2, gpus=2, environment={"RAY_testing_rpc_failure": losing}) as cluster:
+        (cluster.folder / "adding.py").write_text("from roost import Worker\nclass Adder(Worker):\n    def add(self, number):\n        return number + self._rank\n")
+        cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
+        seen = cluster.drive("import json, roost\nfrom adding import Adder\ncluster = roost.Cluster(num_nodes=2, engine='ray')\ngroup = Adder.create_group().launch(cluster, roost.NodePlacementStrategy([0, 1]), name='adders')\nprint(json.dumps([group.add(number).wait() for number in range(200)]))")
+    assert seen == [[number, number + 1] for number in range(200)]
+
+
+@soak
+def test_three_hundred_actors_are_all_started_and_all_ended() -> None:
+    """R14."""
+    with RayCluster(nodes=4, gpus=0) as cluster:
+        (cluster.folder / "adding.py").write_text("from roost import Worker\nclass Adder(Worker):\n    def add(self, number):\n        return number + self._rank\n")
+        cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
+        seen = cluster.drive(
+            "import json, ray, roost\nfrom adding import Adder\ncluster = roost.Cluster(num_nodes=4, engine='ray')\ngroup = Adder.create_group().launch(cluster, roost.NodePlacementStrategy([rank % 4 for rank in range(300)]), name='many')\n"
+            "sums = group.add(1).wait()\ncount = len([entry for entry in ray.util.list_named_actors(all_namespaces=True) if entry['name'].startswith('many:')])\ngroup._close()\n"
+            "from roost._ray_group import wait_names_free, rank_names\nprint(json.dumps([sums, count, sorted(wait_names_free(ray, set(rank_names('many', 300)), 'roost', 60))]))"
+        )
+    assert seen == [[rank + 1 for rank in range(300)], 300, []]
