@@ -19,7 +19,8 @@ struct loaded {
 /* Starts with what was said kept in a report; `loaded` must not move afterwards. */
 static inline void load_start(struct loaded *loaded, struct strview text)
 {
-    *loaded = (struct loaded){.source = {"x.yaml", text}, .report = roost_report_new()};
+    *loaded =
+        (struct loaded){.source = {.name = "x.yaml", .text = text}, .report = roost_report_new()};
     loaded->diag = diag_start(loaded->report, &loaded->err);
 }
 

@@ -56,6 +56,7 @@ enum roost_end {
     ROOST_END_EXITED,  /* by itself, with a code */
     ROOST_END_CRASHED, /* by a signal that roost did not send */
     ROOST_END_KILLED,  /* by a signal that roost sent */
+    ROOST_END_OOM,     /* killed, not by roost, while the kernel killed for want of memory */
     ROOST_END_LOST,    /* nobody saw it: the supervisor was gone */
 };
 ROOST_API const char *roost_end_word(enum roost_end end);

@@ -6,30 +6,18 @@ Whoever attaches builds its own from that, so it sees the same nodes and groups.
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
 from roost._arguments import is_int
 from roost._config import ClusterConfig, environment, is_mapping, node_group_configs, plain
 from roost._managers import KeeperTransport, find_namespace, make_error, set_namespace
+from roost._program import find_program
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
-
-
-def find_program() -> str | None:
-    """The roost program that came with this package: ROOST_PROGRAM, beside the interpreter, in the build, on the path."""
-    named = os.environ.get("ROOST_PROGRAM")
-    if named:
-        return named
-    beside = [Path(sys.executable).with_name("roost"), Path(_roost.__file__).parents[2] / "roost"]
-    found = next((path for path in beside if path.is_file() and os.access(path, os.X_OK)), None)
-    return str(found) if found else shutil.which("roost")
 
 
 def section_of(cluster_cfg: Any) -> Any:
@@ -56,21 +44,19 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     written = None
     if config is not None:
         written = {"text": config.text, "paths": config.paths, "section": cluster._section}
-    return json.loads(_roost.snapshot(cluster._value))["cluster"] | {
-        "config": written,
-        "master_ip": master_ip,
-        "master_port": master_port,
-    }
+    snapshot: dict[str, Any] = json.loads(_roost.snapshot(cluster._value))["cluster"]
+    return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
-def start_keeper(cluster: "Cluster", namespace: str | None = None, *, port_base: int = 0) -> _roost.Keeper:
+def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int = 0) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
+    port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
     try:
-        keeper = _roost.Keeper(environment(), find_program(), namespace, view, leases_master_port=True, port_base=port_base)
+        keeper = _roost.Keeper(environment(), program or find_program(), namespace, view, leases_master_port=True, port_base=port_base)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
-    set_namespace(keeper.namespace)
+    set_namespace(keeper.namespace, is_new=True)
     return keeper
 
 
@@ -117,11 +103,12 @@ def cluster_config_of(view: dict[str, Any]) -> ClusterConfig | None:
     return ClusterConfig(config.num_nodes, dict.fromkeys(config.components), node_group_configs(config) or None)
 
 
-def attach(cluster: "Cluster", namespace: str | None) -> None:
-    """Makes it the cluster of a living run."""
+def attach(cluster: "Cluster", namespace: str | None) -> str:
+    """Makes it the cluster of a living run; the namespace of that."""
     name = namespace or find_namespace()
     transport = KeeperTransport(name)
     found = cluster_of(transport.call("NodeManager.get_view", []))
     transport.close()
     cluster._value, cluster._config, cluster._section = found._value, found._config, found._section
     set_namespace(name)
+    return name

@@ -13,6 +13,7 @@ from roost._attach import attach, section_of
 from roost._config import node_group_configs, read_config
 from roost._described import describe, describes_cluster
 from roost._errors import EngineError
+from roost._managers import newest_cluster, set_cluster
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupInfo, NodeInfo
 from roost._words import warn
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Allocate:
-    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the one cluster on Ray that this process has."""
+    """``cluster.allocate(...)``, and ``Cluster.allocate(...)`` for the newest cluster of this process."""
 
     def __get__(self, cluster: "Cluster | None", owner: type) -> Callable[..., Any]:
-        from roost._ray_allocate import allocate
+        from roost._allocate import allocate
 
-        return partial(allocate, None if cluster is None else cluster._ray_engine())
+        return partial(allocate, newest_cluster() if cluster is None else cluster)
 
 
 class Cluster:
@@ -41,7 +42,7 @@ class Cluster:
     (a dict, a DictConfig or a ClusterConfig). ``num_nodes=0`` takes all nodes there are.
 
     Making one starts nothing; a WorkerGroup that is launched on it does. ``timeout`` is how many seconds its workers
-    have to become ready, ``namespace`` the name that others find its runs by. Several clusters may be there at a
+    have to become ready, ``namespace`` the name that others find its runs and its managers by. Several clusters may be there at a
     time, each as its own arguments say. With no arguments it is the cluster of a living run of this user: of
     ``namespace``, of ``ROOST_NAMESPACE``, or the only one there is.
 
@@ -54,9 +55,13 @@ class Cluster:
     2
     """
 
-    _link: "EngineLink | None" = None
+    _namespace: str | None = None
+    _is_attached = False  # to a namespace that another process keeps
     _is_on_ray = False
     _is_planned_only = False  # meant for Ray, but described by the caller
+    _timeout = 600.0
+    _logs_dir: str | None = None
+    _link: "EngineLink | None" = None
 
     def __init__(
         self,
@@ -72,12 +77,14 @@ class Cluster:
     ) -> None:
         check_unused(distributed_log_dir, engine, namespace, timeout)
         self._namespace, self._timeout = namespace, float(timeout)
+        self._logs_dir = None if distributed_log_dir is None else os.path.abspath(distributed_log_dir)
         is_attaching = num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None
         if is_attaching and attaches_to_ray(engine):
             self._take_engine(attach_ray(namespace))
             return
-        if num_nodes is None and cluster_cfg is None and num_gpus_per_node is None and cluster is None:
-            attach(self, namespace)
+        if is_attaching:
+            self._namespace, self._is_attached = attach(self, namespace), True
+            set_cluster(self)
             return
         count = None if num_nodes is None else as_int("num_nodes", num_nodes)
         config = None if cluster_cfg is None else read_config("cluster_cfg", cluster_cfg)
@@ -101,6 +108,7 @@ class Cluster:
         self._value = _roost.Cluster(text, config, count or 0)
         self._config = config
         self._section = section_of(cluster_cfg)
+        set_cluster(self)
         warn(self._value.warnings, 2)
 
     @classmethod
@@ -113,15 +121,14 @@ class Cluster:
     def _take_engine(self, engine: "RayEngine") -> None:
         self._link, self._value, self._config = engine, engine.value, engine.config
         self._section, self._is_on_ray = None, True
-
-    def _ray_engine(self) -> "RayEngine":
-        from roost._ray import RayEngine
-
-        if not isinstance(self._link, RayEngine):
-            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
-        return self._link
+        set_cluster(self)
 
     allocate = Allocate()
+
+    @property
+    def namespace(self) -> str:
+        """Of the managers of this cluster; they are started when this is first asked for."""
+        return self._engine_link().namespace
 
     @property
     def num_nodes(self) -> int:
@@ -174,7 +181,7 @@ class Cluster:
         if self._link is None:
             from roost._local import LocalEngine
 
-            self._link = LocalEngine(self._value, self._config, self._namespace)
+            self._link = LocalEngine(self)
         return self._link
 
     def __reduce__(self) -> Any:

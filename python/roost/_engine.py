@@ -86,7 +86,8 @@ class GroupLink(Protocol):
 class EngineLink(Protocol):
     """A cluster's engine."""
 
-    namespace: str
+    @property
+    def namespace(self) -> str: ...
 
     def launch(self, request: LaunchRequest) -> GroupLink:
         """Returns when every rank is ready. Raises WorkerError with a constructor's own error, Timeout, or
@@ -94,5 +95,11 @@ class EngineLink(Protocol):
 
     def find_group(self, name: str) -> GroupLink:
         """A group of this run that another process launched."""
+
+    def allocate(
+        self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
+        args: Sequence[Any], kwargs: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """One process of any class on a node, with that accelerator of it; its handle, without waiting."""
 
     def close(self) -> None: ...

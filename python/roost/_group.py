@@ -4,13 +4,14 @@ import atexit
 import inspect
 import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import _roost
 from roost._arguments import as_bool, as_count, as_int, as_text, check_seconds, fault
 from roost._cluster import Cluster
-from roost._engine import GroupLink, LaunchRequest, Surroundings
+from roost._engine import EngineLink, GroupLink, LaunchRequest, Surroundings
 from roost._errors import EngineError
 from roost._handle import Handle
 from roost._logs import log_level
@@ -29,6 +30,7 @@ class Groups:
 
     def __init__(self) -> None:
         self._running: dict[str, WorkerGroup | None] = {}
+        self._engines: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._owner = 0
 
@@ -36,11 +38,17 @@ class Groups:
         """Takes the name for a group that is about to start."""
         with self._lock:
             if self._owner != os.getpid():  # a fork has no groups: they are its parent's
-                self._running, self._owner = {}, os.getpid()
+                self._running, self._engines, self._owner = {}, weakref.WeakSet(), os.getpid()
                 atexit.register(self.close)
             if name in self._running:
                 raise fault(EngineError, f"group {name!r} is running already", hint="give this one another name, or close that one first")
             self._running[name] = None
+
+    def uses(self, engine: EngineLink) -> EngineLink:
+        """An engine that is to be closed when the groups are."""
+        with self._lock:
+            self._engines.add(engine)
+        return engine
 
     def enter(self, name: str, group: "WorkerGroup") -> None:
         with self._lock:
@@ -59,6 +67,8 @@ class Groups:
         if self._owner == os.getpid():
             for group in [group for group in list(self._running.values()) if group is not None]:
                 group._close()
+            for engine in list(self._engines):
+                engine.close()
 
 
 GROUPS = Groups()
@@ -139,7 +149,7 @@ class WorkerGroup:
         try:
             GROUPS.reserve(request.name)
             try:
-                link = cluster._engine_link().launch(request)
+                link = GROUPS.uses(cluster._engine_link()).launch(request)
             except BaseException:
                 GROUPS.leave(request.name)
                 raise

@@ -3,35 +3,64 @@
 import asyncio
 import json
 import os
-import shutil
 import sys
-import sysconfig
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from roost import _roost
+from roost._attach import start_keeper
 from roost._codec import decode, encode
 from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer, Failure
+from roost._managers import set_namespace
+from roost._program import find_program
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_value
 from roost._warm import library_modules
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
+    from roost._local_allocate import Allocated
 
 POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
 
 
 class LocalEngine:
-    """Groups that this process launches; each is a run of its own, and has the namespace in common with the others."""
+    """Groups that this process launches on a cluster. Each is a run of its own; they have a namespace, and its managers, in
+    common. Those are there from the first launch on."""
 
-    def __init__(self, cluster: _roost.Cluster, config: _roost.Config | None, namespace: str | None) -> None:
-        self._cluster, self._config, self._given = cluster, config, namespace
-        self.namespace = namespace or ""
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._keeper: _roost.Keeper | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def namespace(self) -> str:
+        """Of the groups, with managers in it: those of a cluster that was found there, or a keeper of its own."""
+        if self._cluster._is_attached:
+            assert self._cluster._namespace is not None
+            return self._cluster._namespace
+        with self._lock:
+            if self._keeper is None:
+                self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
+            return self._keeper.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
+        running = self.start(request)
+        try:
+            wait_ready(running._group, request)
+        except BaseException:
+            running.close()
+            raise
+        running.starting = None
+        return running
+
+    def start(self, request: LaunchRequest) -> "LocalGroup":
+        """The group as it starts: what it is called with waits until it can answer."""
         start = Start(
             request.cls, request.args, request.kwargs, request.max_concurrency, request.catch_system_failure, request.surroundings
         )  # fmt: skip
@@ -40,26 +69,37 @@ class LocalEngine:
         if request.catch_system_failure:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
         group = _roost.Group(
-            self._config, self._cluster, request.placements, request.name, worker_command(request), dict(os.environ), extra,
-            find_program(), self._given, os.environ.get("ROOST_CGROUP") != "never",
-            port_base=int(os.environ.get("ROOST_PORT_BASE", "0")), forker=forker_command(request),
+            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
+            extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
+            logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
         )  # fmt: skip
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
         running = LocalGroup(group, screen)
-        try:
-            starting = group.call(START, message, None, None)
-            wait_ready(group, request)
-            del starting
-        except BaseException:
-            running.close()
-            raise
+        running.starting = group.call(START, message, None, None)
         return running
+
+    def allocate(
+        self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
+        args: Sequence[Any], kwargs: Mapping[str, Any],
+    ) -> "Allocated":  # fmt: skip
+        from roost._local_allocate import allocate_locally
+
+        return allocate_locally(self, cls, name, node_rank, gpu_id, variables, interpreter, max_concurrency, args, kwargs)
 
     def find_group(self, name: str) -> "LocalGroup":
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
 
     def close(self) -> None:
-        """Nothing is held between groups."""
+        """Ends the managers; its groups are closed already. Another launch begins anew."""
+        with self._lock:
+            if self._keeper is not None:
+                set_namespace(None)
+                self._keeper.close()
+                self._keeper = None
+
+
+def port_base() -> int:
+    return int(os.environ.get("ROOST_PORT_BASE") or 0)
 
 
 def search_path() -> list[str]:
@@ -81,19 +121,6 @@ def forker_command(request: LaunchRequest) -> list[str] | None:
         return None
     order = {"path": search_path(), "modules": library_modules(request.cls), "main": "roost._worker_main"}
     return [sys.executable, "-P", "-m", "roost._fork_server", json.dumps(order)]
-
-
-def find_program() -> str:
-    """The roost program that came with this package."""
-    here = Path(__file__).parent
-    places = [here.parent.parent / "roost", Path(sys.executable).parent / "roost", Path(sysconfig.get_path("scripts")) / "roost"]
-    for place in places:
-        if place.is_file() and os.access(place, os.X_OK):
-            return str(place)
-    found = shutil.which("roost")
-    if found is None:
-        raise EngineError(f"the roost program is not there: it was looked for at {', '.join(map(str, places))} and on PATH")
-    return found
 
 
 def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
@@ -125,6 +152,7 @@ class LocalGroup:
     def __init__(self, group: _roost.Group, screen: Screen | None) -> None:
         self._group, self._screen = group, screen
         self.world_size = group.size
+        self.starting: _roost.Call | None = None  # what the workers are made from, until they have taken it
         self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
         self._lock = threading.Lock()
 

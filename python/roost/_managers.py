@@ -8,14 +8,19 @@ An engine that has another way to the same memory calls ``set_transport``.
 import json
 import os
 import threading
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from roost import _roost
 from roost._arguments import as_rank, as_text, check_seconds, is_int
 from roost._config import ClusterConfig, environment
 from roost._errors import EngineError, Timeout
+from roost._nodes import HardwareInfo, NodeGroupInfo, NodeInfo
+
+if TYPE_CHECKING:
+    from roost._cluster import Cluster
 
 # --- records ---
 
@@ -90,12 +95,14 @@ class WorkerInfo:
 
     def to_json(self) -> dict[str, Any]:
         kind = self.accelerator_type
-        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind)}
+        infos = [asdict(info) if isinstance(info, HardwareInfo) else info for info in self.hardware_infos]
+        return {**vars(self), "address": address_text(self.address), "accelerator_type": getattr(kind, "value", kind), "hardware_infos": infos}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
         known = {name: value for name, value in fields.items() if name in cls.__dataclass_fields__}
-        return cls(**known | {"address": WorkerAddress.from_text(fields["address"])})
+        infos = [HardwareInfo(**info) if isinstance(info, dict) and set(info) == {"type", "model", "config"} else info for info in fields.get("hardware_infos", [])]
+        return cls(**known | {"address": WorkerAddress.from_text(fields["address"]), "hardware_infos": infos})
 
 
 @dataclass
@@ -165,6 +172,8 @@ class KeeperTransport:
         try:
             answer = self._client.call(make_request(method, args), timeout)
         except _roost.Error as error:
+            if error.code == "engine":
+                forget(self)
             raise make_error(error.code, str(error), "") from None
         return read_answer(answer)
 
@@ -187,38 +196,55 @@ class RegistryTransport:
 
 @dataclass
 class Chosen:
-    """The transport of this process, and the process it was made in."""
+    """How this process reaches managers."""
 
-    transport: Transport | None = None
-    pid: int = 0
-    is_given: bool = False  # by set_transport
-    namespace: str | None = None  # of the Cluster of this process
+    given: Transport | None = None  # by set_transport
+    namespace: str | None = None  # that a Cluster of this process has started or attached to
+    cluster: "weakref.ref[Cluster] | None" = None  # the latest of this process
+    current: str | None = None  # the namespace that proxies ask in
+    # A connection is an owner: what was registered through it ends with it, so it is kept.
+    connections: dict[str, KeeperTransport] = field(default_factory=dict)
+    pid: int = 0  # whose connections these are
 
 
 chosen = Chosen()
-choosing = threading.Lock()
+choosing = threading.RLock()
 
 
 def set_transport(transport: Transport | None) -> None:
     """How proxies of this process reach the managers; None = by namespace, as at first."""
-    with choosing:
-        chosen.transport, chosen.pid, chosen.is_given = transport, os.getpid(), transport is not None
+    chosen.given = transport
 
 
-def set_namespace(namespace: str | None) -> None:
+def set_namespace(namespace: str | None, *, is_new: bool = False) -> None:
     """The namespace of this process's Cluster, for when the environment names none."""
     with choosing:
-        chosen.namespace = namespace
-        if not chosen.is_given:
-            chosen.transport = None
+        chosen.namespace, chosen.current = namespace, None
+        if is_new and namespace in chosen.connections:  # it was to somebody before
+            del chosen.connections[namespace]
+
+
+def set_cluster(cluster: "Cluster") -> None:
+    """The Cluster of this process: its managers are started when they are first asked for."""
+    chosen.cluster = weakref.ref(cluster)
+
+
+def newest_cluster() -> "Cluster | None":
+    """The Cluster of this process that was made last, while it is there."""
+    return chosen.cluster() if chosen.cluster else None
 
 
 def find_namespace() -> str:
     """ROOST_NAMESPACE, else that of this process's Cluster, else the only one that lives."""
-    name = os.environ.get("ROOST_NAMESPACE") or chosen.namespace
-    if name:
-        return name
+    named = os.environ.get("ROOST_NAMESPACE")
+    if named:
+        return named
     living = _roost.namespaces(environment())
+    if chosen.namespace in living:
+        return chosen.namespace
+    cluster = newest_cluster()
+    if cluster is not None:
+        return cluster.namespace
     if len(living) == 1:
         return living[0]
     if not living:
@@ -228,10 +254,24 @@ def find_namespace() -> str:
 
 def get_transport() -> Transport:
     """This process's way to the managers, made when it is first asked for. A forked process has one of its own."""
+    if chosen.given is not None:
+        return chosen.given
     with choosing:
-        if chosen.transport is None or (chosen.pid != os.getpid() and not chosen.is_given):
-            chosen.transport, chosen.pid = KeeperTransport(find_namespace()), os.getpid()
-        return chosen.transport
+        if chosen.pid != os.getpid():
+            chosen.connections, chosen.pid = {}, os.getpid()
+        name = chosen.current or find_namespace()
+        if name not in chosen.connections:
+            chosen.connections[name] = KeeperTransport(name)
+        chosen.current = name
+        return chosen.connections[name]
+
+
+def forget(transport: KeeperTransport) -> None:
+    """Its managers are gone; others may come under the same name."""
+    with choosing:
+        if chosen.connections.get(transport.namespace) is transport:
+            del chosen.connections[transport.namespace]
+            chosen.current = None
 
 
 # --- the managers ---
@@ -262,7 +302,7 @@ class WorkerManager(Manager):
 
     def unregister_worker(self, worker_address: WorkerAddress | str) -> bool:
         """Whether it was there."""
-        return self._call("unregister_worker", address_text(worker_address))
+        return bool(self._call("unregister_worker", address_text(worker_address)))
 
     def get_worker_info(self, worker_address: WorkerAddress | str) -> WorkerInfo | None:
         info = self._call("get_worker_info", address_text(worker_address))
@@ -294,17 +334,17 @@ class CollectiveManager(Manager):
 class NodeManager(Manager):
     """The cluster as its driver sees it."""
 
-    def _cluster(self) -> Any:
+    def _cluster(self) -> "Cluster":
         from roost._attach import cluster_of
 
         return cluster_of(self._call("get_view"))
 
-    def get_nodes(self) -> list[Any]:
-        """NodeInfo in node order."""
+    def get_nodes(self) -> list[NodeInfo]:
+        """In node order."""
         return self._cluster().nodes
 
-    def get_node_groups(self) -> list[Any]:
-        """NodeGroupInfo: configured groups, then ``cluster`` and ``node``."""
+    def get_node_groups(self) -> list[NodeGroupInfo]:
+        """Configured groups, then ``cluster`` and ``node``."""
         return self._cluster().node_groups
 
     def get_cluster_config(self) -> ClusterConfig | None:
@@ -314,15 +354,17 @@ class NodeManager(Manager):
         return cluster_config_of(self._call("get_view"))
 
     def get_master_ip(self) -> str | None:
-        return self._call("get_master_ip")
+        address: str | None = self._call("get_master_ip")
+        return address
 
     def get_master_port(self) -> int | None:
         """A port of node 0 that no other run of this user is given."""
-        return self._call("get_master_port")
+        port: int | None = self._call("get_master_port")
+        return port
 
     def get_num_gpus_per_node(self) -> int:
         """Accelerators of a node; an error where nodes differ."""
-        return self._call("get_num_gpus_per_node")
+        return int(self._call("get_num_gpus_per_node"))
 
 
 class DeviceLockManager(Manager):
@@ -349,7 +391,7 @@ class PortLockManager(Manager):
 
     def acquire(self, node_rank: int, worker_name: str, port: int) -> bool:
         """Whether it is this worker's now; never waits."""
-        return self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))
+        return bool(self._call("acquire", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port)))
 
     def release(self, node_rank: int, worker_name: str, port: int) -> None:
         self._call("release", as_rank("node_rank", node_rank), as_text("worker_name", worker_name), as_rank("port", port))

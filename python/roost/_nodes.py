@@ -1,14 +1,24 @@
 """Nodes, hardware and node groups as plain records: what a Cluster answers with, and what a program
 can describe a cluster of its own with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from roost import _roost
-from roost._arguments import as_int
+from roost._arguments import as_int, as_rank, as_text
 from roost._described import describe_units
 from roost._words import AcceleratorType
+
+
+def as_list(name: str, value: Any, *attributes: str) -> None:
+    """Checks that it is a list, or the like, of things that have these attributes."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise TypeError(f"{name} must be a list, not {value!r}")
+    for place, item in enumerate(value if attributes else ()):
+        for attribute in attributes:
+            if not hasattr(item, attribute):
+                raise TypeError(f"{name}[{place}] must have '{attribute}', but is {item!r}")
 
 
 class Accelerator:
@@ -32,6 +42,10 @@ class HardwareResource:
 
     type: str
     infos: list[HardwareInfo] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        as_text("type", self.type)
+        as_list("infos", self.infos)
 
     @property
     def count(self) -> int:
@@ -58,6 +72,10 @@ class NodeInfo:
     env_vars: dict[str, str] = field(default_factory=dict)
     hardware_resources: list[HardwareResource] = field(default_factory=list)
     profiler_backends: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        as_rank("node_rank", self.node_rank)
+        as_list("hardware_resources", self.hardware_resources, "type", "infos")
 
     def get_hardware_count(self, hardware_type: str) -> int:
         """Units of that type on this node."""
@@ -120,6 +138,10 @@ class NodeGroupInfo:
     ignore_hardware: bool = False
 
     def __post_init__(self) -> None:
+        as_text("label", self.label)
+        as_list("nodes", self.nodes, "node_rank", "num_accelerators")
+        if self.hardware_type is not None:
+            as_text("hardware_type", self.hardware_type)
         self.nodes = sorted(self.nodes, key=lambda node: node.node_rank)
         if self.hardware_type is None and not self.ignore_hardware:
             self.hardware_type = self._numbered(finds_type=True).groups[0][1]

@@ -25,7 +25,7 @@ def may_have(node_rank: int, worker_name: str, port: int) -> bool:
     """Whether the run's books give this worker the port."""
     from roost._managers import PortLockManager
 
-    return bool(PortLockManager.get_proxy().acquire(node_rank, worker_name, port))
+    return PortLockManager.get_proxy().acquire(node_rank, worker_name, port)
 
 
 def acquire_free_port(node_rank: int, worker_name: str, max_port_num: int | None) -> int:

@@ -28,7 +28,7 @@ def choose(name: str, value: Any, old_name: str, old_value: Any, default: Any = 
 class PlacementStrategy:
     """What all strategies have in common: they answer with the placements of their processes.
 
-    They can be pickled, which sends the numbers they place by and nothing of a cluster.
+    Two that place by the same numbers are equal. They can be pickled, which sends the numbers they place by and nothing of a cluster.
     """
 
     _kind = ""
@@ -56,10 +56,10 @@ class PlacementStrategy:
 
     def get_placement(
         self,
+        *arguments: Any,
         cluster: Any = None,
-        isolate_accelerator: bool | int | None = None,
+        isolate_accelerator: bool | None = None,
         isolate_gpu: bool | None = None,
-        *,
         num_nodes_in_cluster: int | None = None,
         num_gpus_per_node: int | None = None,
     ) -> _roost.Placements:
@@ -70,13 +70,16 @@ class PlacementStrategy:
         ``get_placement(num_gpus_per_node, isolate_gpu)`` and
         ``get_placement(num_nodes, num_gpus_per_node, isolate_gpu)``.
         """
-        if is_int(cluster) and num_gpus_per_node is None and num_nodes_in_cluster is None:
-            if isolate_accelerator is None or is_bool(isolate_accelerator):
-                cluster, num_gpus_per_node = None, cluster
-            else:
-                cluster, num_nodes_in_cluster, num_gpus_per_node, isolate_accelerator = None, cluster, isolate_accelerator, None
-        elif is_int(cluster) and num_nodes_in_cluster is None:
-            cluster, num_nodes_in_cluster = None, cluster
+        words = {
+            "cluster": cluster,
+            "isolate_accelerator": isolate_accelerator,
+            "isolate_gpu": isolate_gpu,
+            "num_nodes_in_cluster": num_nodes_in_cluster,
+            "num_gpus_per_node": num_gpus_per_node,
+        }
+        return self._placement_by(**name_arguments(arguments, words))
+
+    def _placement_by(self, cluster: Any, isolate_accelerator: Any, isolate_gpu: Any, num_nodes_in_cluster: Any, num_gpus_per_node: Any) -> _roost.Placements:
         isolate = read_isolation(isolate_accelerator, isolate_gpu)
         if num_gpus_per_node is None and num_nodes_in_cluster is None:
             return self._place(planning_value(cluster, self._labels()), isolate)
@@ -104,6 +107,14 @@ class PlacementStrategy:
             return self._rows
         return self._numbers.place(cluster, isolate)
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or (self._isolates == other._isolates and self._numbers.arguments == other._numbers.arguments)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._numbers.last_rank))
+
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name not in ("_rows", "_planned_on", "_made")}
         return state | {"_arguments": self._numbers.arguments}
@@ -117,6 +128,25 @@ class PlacementStrategy:
         words = [f"{name}={reprlib.repr(value)}" for name, value in zip(self._words, values)]
         words += [f"{self._words[-1]}={(labels[0] if len(labels) == 1 else list(labels))!r}"] if labels else []
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+def name_arguments(arguments: tuple[Any, ...], words: dict[str, Any]) -> dict[str, Any]:
+    """The words with the arguments of get_placement that came without names: a cluster first, or one or two numbers."""
+    if not arguments or not is_int(arguments[0]):
+        names = ["cluster", "isolate_accelerator"]
+    elif len(arguments) > 1 and arguments[1] is not None and not is_bool(arguments[1]):
+        names = ["num_nodes_in_cluster", "num_gpus_per_node", "isolate_gpu"]
+    elif words["num_gpus_per_node"] is not None:
+        names = ["num_nodes_in_cluster", "isolate_gpu"]
+    else:
+        names = ["num_gpus_per_node", "isolate_gpu"]
+    if len(arguments) > len(names):
+        raise TypeError(f"get_placement takes {', '.join(names)}, not {len(arguments)} arguments without names")
+    for name, value in zip(names, arguments):
+        if words[name] is not None:
+            raise TypeError(f"{name} is given twice: {value!r} and {words[name]!r}")
+        words[name] = value
+    return words
 
 
 def read_isolation(isolate_accelerator: Any, isolate_gpu: Any) -> bool:

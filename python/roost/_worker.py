@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from roost import _roost
 from roost._engine import Surroundings
+from roost._errors import EngineError
 from roost._logs import worker_logger
 from roost._nodes import Accelerator, HardwareInfo
 from roost._words import AcceleratorType
@@ -123,6 +124,16 @@ class Worker:
     def __init__(self, parent_address: "WorkerAddress | None" = None, world_size: int | None = None, rank: int | None = None) -> None:
         if parent_address is not None:
             self._become_child(parent_address, world_size, rank)
+        self._register()
+
+    def _register(self) -> None:
+        """Tells the managers of it, where there are any."""
+        from roost._managers import WorkerManager
+
+        try:
+            WorkerManager.get_proxy().register_worker(self._worker_address, self.worker_info)
+        except EngineError as error:
+            self.log_debug(f"not registered: {error}")
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
         """Everything that the environment of its process tells a worker."""

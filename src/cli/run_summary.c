@@ -39,7 +39,10 @@ static void say_failure(struct run_view *view, const struct roost_event *first)
         run_view_say(view, "first failure: %s/%d: %s", name, first->rank, first->message);
     else if (first->signal)
         run_view_say(view, "first failure: %s/%d was ended by %s%s", name, first->rank,
-                     signal_word(first->signal).text, first->has_core ? " (core dumped)" : "");
+                     signal_word(first->signal).text,
+                     first->has_core               ? " (core dumped)"
+                     : first->end == ROOST_END_OOM ? ", by the kernel: out of memory?"
+                                                   : "");
     else
         run_view_say(view, "first failure: %s/%d exited with %d", name, first->rank,
                      first->exit_code);

@@ -193,6 +193,10 @@ static void read_ready(struct reader *reader, const struct node *node, struct la
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node),
                    "'ready' waits for exactly one of port, file and line");
         diag_hint(reader->diag, "keep one, such as ready: {port: http}");
+    } else if (out->ready != READY_AT_ONCE && out->ready_what.text.len == 0) {
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, out->ready_what.at,
+                   "'ready' waits for an empty text, which is always there");
+        diag_hint(reader->diag, "write a part of the line, or the path of the file, to wait for");
     } else if (out->ready == READY_PORT && !has_port(out, out->ready_what.text)) {
         diag_error(reader->diag, ROOST_ERR_REFERENCE, out->ready_what.at,
                    "'ready' waits for port '%s', which is not among 'ports'",

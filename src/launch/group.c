@@ -230,14 +230,14 @@ struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank)
     const struct member *member = &group->members[rank];
     enum link_state state = links_state(group->links, rank, &info.bytes);
     info.pid = member->pid;
-    info.state = state == LINK_READY     ? ROOST_RANK_READY
-                 : state == LINK_REFUSED ? ROOST_RANK_REFUSED
-                                         : ROOST_RANK_STARTING;
-    if (member->has_ended) {
+    if (member->has_ended)
         info.end = member->end;
-        if (info.state != ROOST_RANK_REFUSED)
-            info.state = ROOST_RANK_ENDED;
-    }
+    if (links_refusal(group->links, rank, &info.bytes)) /* it may say so and end */
+        info.state = ROOST_RANK_REFUSED;
+    else if (member->has_ended)
+        info.state = ROOST_RANK_ENDED;
+    else if (state == LINK_READY)
+        info.state = ROOST_RANK_READY;
     links_unlock(group->links);
     return info;
 }

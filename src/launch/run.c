@@ -25,6 +25,7 @@ const char *roost_end_word(enum roost_end end)
     static const char *const words[] = {[ROOST_END_EXITED] = "exited",
                                         [ROOST_END_CRASHED] = "crashed",
                                         [ROOST_END_KILLED] = "killed-by-roost",
+                                        [ROOST_END_OOM] = "oom",
                                         [ROOST_END_LOST] = "lost"};
     return words[end];
 }

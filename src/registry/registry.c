@@ -142,7 +142,7 @@ static bool find_call(struct request *request, struct strview name)
 /* The arguments, each as a line of its own in `pieces`; they are pointed at when that grows no more. */
 static bool read_args(struct request *request, struct json_reader *reader)
 {
-    size_t from[REQUEST_ARGS_MAX][3];
+    size_t from[REQUEST_ARGS_MAX][3] = {{0}};
     struct json_token token = json_next(reader, request->diag);
     if (token.kind != JSON_ARRAY)
         return token.kind != JSON_FAILED && say_form(request, "\"args\" must be an array");

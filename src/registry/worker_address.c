@@ -41,7 +41,7 @@ static bool read_rank(struct strview text, int32_t *out)
 
 bool worker_address_read(struct strview text, struct worker_address *out, struct diag *diag)
 {
-    struct worker_address scratch;
+    struct worker_address scratch = {.path_len = 0};
     struct worker_address *it = out ? out : &scratch;
     size_t end = sv_find(text, ':', 0);
     if (text.len > ADDRESS_MAX)

@@ -31,9 +31,18 @@ void call_settle(struct roost_call *call, size_t index, enum roost_outcome_kind 
     }
 }
 
+char *copy_words(const char *words)
+{
+    size_t size = strlen(words) + 1;
+    char *copy = malloc(size);
+    if (copy)
+        memcpy(copy, words, size);
+    return copy;
+}
+
 void call_lose(struct roost_call *call, size_t index, enum roost_outcome_kind kind, const char *why)
 {
-    call_settle(call, index, kind, strdup(why), 0);
+    call_settle(call, index, kind, copy_words(why), 0);
 }
 
 /* Nobody waits for the rest any more; answers that still come are late. */

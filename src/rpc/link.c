@@ -101,7 +101,7 @@ void link_end(struct link *link, const char *why)
     link->fd = -1;
     link->epoch++;
     timers_unset(&links->timers, &link->timer);
-    char *words = strdup(why);
+    char *words = copy_words(why);
     free(link->why);
     link->why = words;
     free(link->body);

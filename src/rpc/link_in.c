@@ -132,6 +132,7 @@ static void end_frame(struct link *link)
         link->said_len = link->body_len;
         link->body = NULL;
         link->state = frame->type == FRAME_READY ? LINK_READY : LINK_REFUSED;
+        link->has_refused = frame->type != FRAME_READY;
         link->links->has_changed = true;
     }
     body_drop(link);

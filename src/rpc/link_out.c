@@ -163,8 +163,7 @@ static size_t gather(const struct link *link, struct iovec parts[PARTS_MAX], int
 static void forget_sent(struct link *link, size_t len)
 {
     link->out_bytes -= len;
-    while (len) {
-        struct out_frame *frame = link->out_first;
+    for (struct out_frame *frame; len && (frame = link->out_first);) {
         size_t left = frame->len - frame->sent;
         if (len < left) {
             frame->sent += len;

@@ -130,6 +130,7 @@ static bool begin(struct link *link, int32_t life, int fd)
     free(link->said);
     link->said = NULL;
     link->said_len = 0;
+    link->has_refused = false;
     free(link->why);
     link->why = NULL;
     links->has_changed = true;
@@ -180,6 +181,17 @@ enum link_state links_state(struct links *links, int32_t rank, struct roost_byte
             (struct roost_bytes){link && link->said ? link->said : "", link ? link->said_len : 0};
     links_leave(links);
     return state;
+}
+
+bool links_refusal(struct links *links, int32_t rank, struct roost_bytes *out_bytes)
+{
+    links_lock(links);
+    const struct link *link = link_of(links, rank);
+    bool has_refused = link && link->has_refused;
+    if (has_refused)
+        *out_bytes = (struct roost_bytes){link->said ? link->said : "", link->said_len};
+    links_leave(links);
+    return has_refused;
 }
 
 struct links_counts links_counts(struct links *links)

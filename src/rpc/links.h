@@ -9,7 +9,9 @@
  * A payload for several ranks, or a large one, is written once into shared memory (regions.h) that is used
  * again when every receiver has given it back.
  *
- * Threads: every function takes the lock of the links. Of several threads that wait one reads for all. */
+ * Threads: every function takes the lock of the links, which a thread may take again. Of several threads
+ * that wait one reads for all. Callbacks run with the lock held: they may begin and end lives and look at
+ * states, but neither wait nor call. Nor may who holds the lock by links_lock. */
 #ifndef RPC_LINKS_H
 #define RPC_LINKS_H
 
@@ -42,7 +44,11 @@ bool links_add(struct links *links, int32_t rank, int32_t life, int32_t pid, int
 void links_end(struct links *links, int32_t rank, int32_t life, const char *why);
 
 enum link_state { LINK_STARTING, LINK_READY, LINK_REFUSED, LINK_ENDED };
+/* `out_bytes` (may be NULL): what the worker said with READY or REFUSED; good until the rank's next life. */
 enum link_state links_state(struct links *links, int32_t rank, struct roost_bytes *out_bytes);
+
+/* Whether the rank said in this life, which may be over, that it cannot serve, and its words for it. */
+bool links_refusal(struct links *links, int32_t rank, struct roost_bytes *out_bytes);
 
 /* Waits until `is_enough(context)`, which is asked with the lock held after every change, or the time is
  * up: false. */

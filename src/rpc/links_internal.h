@@ -62,6 +62,7 @@ struct link {
     char *body; /* the body that is being received */
     size_t body_len, body_cap;
     char *said; /* with READY or REFUSED */
+    bool has_refused;
     size_t said_len;
     char *why; /* it ended; NULL = no memory for the words */
     struct out_frame *out_first, *out_last;
@@ -169,6 +170,8 @@ void link_receive(struct link *link, size_t budget);
 /* An outcome; `bytes` is taken. */
 void call_settle(struct roost_call *call, size_t index, enum roost_outcome_kind kind, char *bytes,
                  size_t len);
+/* NULL without memory. */
+char *copy_words(const char *words);
 /* An outcome in words, which are copied. */
 void call_lose(struct roost_call *call, size_t index, enum roost_outcome_kind kind,
                const char *why);

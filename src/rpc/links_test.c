@@ -286,6 +286,27 @@ TEST(a_life_is_begun_once)
     net_close(&net);
 }
 
+TEST(thousands_of_ranks_are_called_at_once)
+{
+    enum { RANKS = 5000 };
+    struct links_options options = {.rank_count = RANKS, .other_fd = -1};
+    struct links *links = links_new(&options);
+    assert_non_null(links);
+    struct roost_call_options all = {.method = "m"};
+    struct roost_call *call = links_call(links, &all, NULL);
+    assert_non_null(call);
+    assert_int_equal(roost_call_count(call), RANKS);
+    for (int32_t rank = RANKS - 1; rank >= 0; rank--) {
+        assert_false(roost_call_is_done(call));
+        links_end(links, rank, 1, "never began");
+    }
+    assert_true(roost_call_is_done(call));
+    for (size_t i = 0; i < RANKS; i++)
+        check_outcome(call, i, ROOST_OUTCOME_UNKNOWN, "never began");
+    roost_call_free(call);
+    links_free(links);
+}
+
 /* --- answers that come twice, late, or unasked --- */
 
 TEST(second_answers_are_dropped_and_counted)
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_life_that_never_begins_leaves_its_calls_unknown),
         cmocka_unit_test(answers_of_an_older_life_are_dropped_and_of_a_later_one_are_a_fault),
         cmocka_unit_test(a_life_is_begun_once),
+        cmocka_unit_test(thousands_of_ranks_are_called_at_once),
         cmocka_unit_test(second_answers_are_dropped_and_counted),
         cmocka_unit_test(answers_to_calls_that_were_freed_or_too_slow_are_late),
         cmocka_unit_test(a_worker_that_sends_nonsense_is_cut_and_no_other),

@@ -12,7 +12,7 @@
 #include "rpc/links_internal.h"
 
 enum {
-    EVENTS_MAX = 64,
+    EVENTS_MAX = 128,
     BUDGET = 1 << 20, /* bytes taken of one link before the others have their turn */
 };
 

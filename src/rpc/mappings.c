@@ -54,7 +54,7 @@ const char *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len)
 void mappings_drop(struct roost_worker *worker, uint32_t id)
 {
     struct mapping *mapping = find(worker, id);
-    if (--mapping->uses == 0 && mapping->is_over)
+    if (mapping && --mapping->uses == 0 && mapping->is_over)
         forget(worker, mapping);
 }
 

@@ -4,39 +4,58 @@
 
 #include "rpc/worker_internal.h"
 
+enum {
+    PAYLOAD_ALIGN = 16,
+    PAYLOAD_STEP = 1 << 20, /* memory for more is taken as the bytes come */
+};
+
+static size_t size_of(const struct roost_request *request, size_t payload_cap)
+{
+    return sizeof *request + request->payload_at + payload_cap;
+}
+
 struct roost_request *request_new(struct roost_worker *worker, const struct frame *frame)
 {
-    size_t inline_len = frame->region ? 0 : (size_t)frame->payload_len;
-    struct roost_request *request = NULL;
-    if (inline_len < SIZE_MAX / 2)
-        request = malloc(sizeof *request + inline_len + frame->method_len + 1);
+    size_t payload_at = (frame->method_len + PAYLOAD_ALIGN) / PAYLOAD_ALIGN * PAYLOAD_ALIGN;
+    size_t cap = frame->payload_len < PAYLOAD_STEP ? (size_t)frame->payload_len : PAYLOAD_STEP;
+    cap = frame->region ? 0 : cap;
+    struct roost_request *request = malloc(sizeof *request + payload_at + cap);
     if (!request)
         return NULL;
     *request = (struct roost_request){.worker = worker,
                                       .id = frame->call,
                                       .region = frame->region,
-                                      .payload = request->body,
                                       .payload_len = (size_t)frame->payload_len,
-                                      .method = request->body + inline_len,
+                                      .payload_at = payload_at,
+                                      .payload_cap = cap,
                                       .method_len = frame->method_len};
-    request->method[frame->method_len] = '\0';
+    request->body[frame->method_len] = '\0';
     if (!frame->region)
         return request;
     pthread_mutex_lock(&worker->lock);
-    request->payload = mappings_use(worker, frame->region, frame->payload_len);
+    request->shared = mappings_use(worker, frame->region, frame->payload_len);
     pthread_mutex_unlock(&worker->lock);
     return request;
 }
 
-char *request_room(struct roost_request *request, size_t *out_room)
+char *request_room(struct roost_request **request, size_t *out_room)
 {
-    size_t len = request->body_len, method_len = request->method_len;
-    if (len < method_len) {
-        *out_room = method_len - len;
-        return request->method + len;
+    struct roost_request *it = *request;
+    if (it->body_len < it->method_len) {
+        *out_room = it->method_len - it->body_len;
+        return it->body + it->body_len;
     }
-    *out_room = request->payload_len - (len - method_len);
-    return request->body + (len - method_len);
+    size_t have = it->body_len - it->method_len;
+    if (have == it->payload_cap) {
+        size_t cap = it->payload_len / 2 < have ? it->payload_len : 2 * have;
+        struct roost_request *larger = realloc(it, size_of(it, cap));
+        if (!larger)
+            return NULL;
+        *request = it = larger;
+        it->payload_cap = cap;
+    }
+    *out_room = it->payload_cap - have;
+    return it->body + it->payload_at + have;
 }
 
 void request_passed(struct roost_request *request, size_t len)
@@ -46,12 +65,13 @@ void request_passed(struct roost_request *request, size_t len)
 
 const char *roost_request_method(const struct roost_request *request)
 {
-    return request->method;
+    return request->body;
 }
 
 struct roost_bytes roost_request_payload(const struct roost_request *request)
 {
-    return (struct roost_bytes){request->payload, request->payload_len};
+    const char *at = request->region ? request->shared : request->body + request->payload_at;
+    return (struct roost_bytes){at, request->payload_len};
 }
 
 uint64_t roost_request_id(const struct roost_request *request)
@@ -121,7 +141,7 @@ void roost_request_free(struct roost_request *request)
     struct roost_bytes bytes = {words, sizeof words - 1};
     if (!atomic_load(&request->is_answered))
         (void)!answer(request, FRAME_FLAG_ERROR, &bytes, 1, NULL);
-    if (request->region && request->payload)
+    if (request->region)
         give_back(request);
     free(request);
 }

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/strview.h"
 #include "rpc/worker_internal.h"
 
 enum { PARTS_MAX = 64 };
@@ -41,6 +42,22 @@ static bool take_number(const char **at, int32_t *out)
     return true;
 }
 
+/* A descriptor of that number may be something else: the variable outlives the channel in processes that
+ * a worker starts. */
+static bool is_channel(int fd)
+{
+    int type = 0, domain = 0;
+    socklen_t len = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
+           getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
+static void say_no_channel(struct diag *diag, int fd)
+{
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "descriptor %d is not a channel to a driver", fd);
+    diag_hint(diag, "do not close descriptors that the process was started with");
+}
+
 struct roost_worker *roost_worker_open(const char *const *env, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
@@ -52,28 +69,25 @@ struct roost_worker *roost_worker_open(const char *const *env, struct roost_erro
         return NULL;
     }
     if (!take_number(&at, &fd) || *at++ != ':' || !take_number(&at, &life) || *at) {
-        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE,
-                   "ROOST_CHANNEL does not name a channel: '%.40s'", text);
+        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "ROOST_CHANNEL does not name a channel: '%s'",
+                   quote(sv_from(text)).text);
         diag_hint(&diag, "leave it as the driver set it: DESCRIPTOR:LIFE");
+        return NULL;
+    }
+    if (!is_channel(fd)) {
+        say_no_channel(&diag, fd); /* and is left alone: it is not ours */
         return NULL;
     }
     return roost_worker_new(fd, life, err);
 }
 
-static bool is_stream(int fd)
-{
-    int type = 0;
-    socklen_t len = sizeof type;
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
-}
-
 struct roost_worker *roost_worker_new(int fd, int32_t life, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    if (fd < 0 || !is_stream(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "descriptor %d is not a channel to a driver",
-                   fd);
-        diag_hint(&diag, "do not close descriptors that the process was started with");
+    if (!is_channel(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+        say_no_channel(&diag, fd);
+        if (fd >= 0)
+            close(fd);
         return NULL;
     }
     struct roost_worker *worker = calloc(1, sizeof *worker);

@@ -11,7 +11,7 @@
 
 enum { DIRECT_MIN = 16 << 10 }; /* a rest of a body of this size is received where it stays */
 
-static const struct frame_limits limits = {FRAMES_OF_DRIVER, UINT64_MAX / 2};
+static const struct frame_limits limits = {FRAMES_OF_DRIVER, SIZE_MAX / 4};
 
 /* --- receiving --- */
 
@@ -61,12 +61,30 @@ static ssize_t receive(struct roost_worker *worker, void *at, size_t len, int fl
     return got;
 }
 
+/* As request_room. A request that there is no memory for is answered so, and skipped. */
+static char *room_for_body(struct roost_worker *worker, size_t *out_room)
+{
+    char *into = request_room(&worker->filling, out_room);
+    if (into)
+        return into;
+    request_refuse(worker, worker->filling->id);
+    free(worker->filling);
+    worker->filling = NULL;
+    return NULL;
+}
+
 /* Takes more bytes in; false when none came in time, or none will come. */
 static bool fill(struct roost_worker *worker, int64_t deadline)
 {
     size_t len = BUFFER_SIZE;
-    bool is_direct = worker->filling && worker->in.left >= DIRECT_MIN;
-    char *into = is_direct ? request_room(worker->filling, &len) : worker->buffer;
+    char *into = NULL;
+    if (worker->filling && worker->in.left >= DIRECT_MIN)
+        into = room_for_body(worker, &len);
+    bool is_direct = into;
+    if (!is_direct) {
+        into = worker->buffer;
+        len = BUFFER_SIZE;
+    }
     ssize_t got;
     for (;;) {
         got = receive(worker, into, len, deadline < 0 ? 0 : MSG_DONTWAIT);
@@ -102,7 +120,7 @@ static bool begin_frame(struct roost_worker *worker)
         worker->filling = request_new(worker, frame);
         if (!worker->filling)
             request_refuse(worker, frame->call);
-        return !worker->filling || !frame->region || worker->filling->payload;
+        return !worker->filling || !frame->region || worker->filling->shared;
     }
     pthread_mutex_lock(&worker->lock);
     if (is_good && frame->type == FRAME_MAP) {
@@ -117,14 +135,16 @@ static bool begin_frame(struct roost_worker *worker)
     return is_good;
 }
 
-static void add_body(struct roost_request *request, struct frame_input piece)
+static void add_body(struct roost_worker *worker, struct frame_input piece)
 {
-    while (request && piece.len) {
+    while (worker->filling && piece.len) {
         size_t room;
-        char *into = request_room(request, &room);
+        char *into = room_for_body(worker, &room);
+        if (!into)
+            return;
         room = room < piece.len ? room : piece.len;
         memcpy(into, piece.at, room);
-        request_passed(request, room);
+        request_passed(worker->filling, room);
         piece.at += room;
         piece.len -= room;
     }
@@ -144,7 +164,7 @@ static struct roost_request *decode(struct roost_worker *worker)
         if (step == FRAME_BAD || (step == FRAME_BEGIN && !begin_frame(worker)))
             worker->is_broken = true;
         else if (step == FRAME_BODY)
-            add_body(worker->filling, piece);
+            add_body(worker, piece);
         else if (step == FRAME_END) {
             request = worker->filling;
             worker->filling = NULL;

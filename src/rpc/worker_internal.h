@@ -53,12 +53,12 @@ struct roost_request {
     struct roost_worker *worker;
     uint64_t id;
     atomic_bool is_answered;
-    uint32_t region; /* 0 = the payload is in `body` */
-    const char *payload;
-    size_t payload_len;
-    char *method;    /* behind the payload, with its end */
-    size_t body_len; /* received so far: the method, then the payload */
+    uint32_t region;    /* 0 = the payload is in `body` */
+    const char *shared; /* the payload in a region */
+    size_t payload_len, payload_at, payload_cap;
     size_t method_len;
+    size_t body_len; /* received so far: the method, then the payload */
+    /* The method with its end, then at `payload_at` the payload, of which `payload_cap` bytes have room. */
     char body[] __attribute__((aligned(16)));
 };
 
@@ -75,8 +75,8 @@ void mappings_release(struct roost_worker *worker);
 
 /* request.c */
 struct roost_request *request_new(struct roost_worker *worker, const struct frame *frame);
-/* The next `len` bytes of the body are due here; at most *out_room of them. */
-char *request_room(struct roost_request *request, size_t *out_room);
+/* Where the next bytes of the body go, at most *out_room of them; the request may move. NULL = no memory. */
+char *request_room(struct roost_request **request, size_t *out_room);
 void request_passed(struct roost_request *request, size_t len);
 /* Answers a request that there was no memory for. */
 void request_refuse(struct roost_worker *worker, uint64_t id);

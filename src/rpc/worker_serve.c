@@ -31,10 +31,13 @@ enum roost_code roost_worker_on(struct roost_worker *worker, const char *method,
         worker->handlers = handlers;
         worker->handler_cap = cap;
     }
-    char *name = strdup(method);
-    if (!name)
+    size_t size = strlen(method) + 1;
+    struct handler *added = &worker->handlers[worker->handler_count];
+    *added = (struct handler){malloc(size), handler, context};
+    if (!added->method)
         return diag_nomem(&diag);
-    worker->handlers[worker->handler_count++] = (struct handler){name, handler, context};
+    memcpy(added->method, method, size);
+    worker->handler_count++;
     return ROOST_OK;
 }
 

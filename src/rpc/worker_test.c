@@ -69,12 +69,26 @@ TEST(a_process_without_a_channel_is_told_so)
                 "do not close descriptors");
 }
 
+TEST(a_variable_that_outlived_its_channel_closes_nothing)
+{
+    struct roost_error err;
+    char variable[64];
+    const char *env[] = {variable, NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    snprintf(variable, sizeof variable, "ROOST_CHANNEL=%d:1", null);
+    assert_null(roost_worker_open(env, &err));
+    check_error("null", &err, ROOST_ERR_ENGINE, "is not a channel to a driver", "do not close");
+    assert_int_equal(fcntl(null, F_GETFD), FD_CLOEXEC);
+    close(null);
+}
+
 TEST(a_descriptor_that_is_no_channel_is_refused)
 {
     struct roost_error err;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     assert_null(roost_worker_new(null, 1, &err));
     check_error("null", &err, ROOST_ERR_ENGINE, "is not a channel to a driver", "do not close");
+    assert_int_equal(fcntl(null, F_GETFD), -1); /* taken all the same */
     assert_null(roost_worker_new(-1, 1, &err));
 }
 
@@ -350,6 +364,7 @@ TEST(answers_of_several_threads_stay_whole)
 
 RUN_TESTS(cmocka_unit_test(a_channel_is_found_by_its_variable_and_not_inherited),
           cmocka_unit_test(a_process_without_a_channel_is_told_so),
+          cmocka_unit_test(a_variable_that_outlived_its_channel_closes_nothing),
           cmocka_unit_test(a_descriptor_that_is_no_channel_is_refused),
           cmocka_unit_test(no_request_in_time_is_none_and_a_closed_channel_is_the_end),
           cmocka_unit_test(requests_that_came_before_the_end_are_still_there),

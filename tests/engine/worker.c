@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -156,6 +157,15 @@ static void fill(const char *count)
             _exit(errno);
 }
 
+/* Takes memory, a page at a time, until there is so much of it or somebody stops it. */
+static void eat(const char *count)
+{
+    size_t size = (size_t)atoll(count);
+    volatile char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t i = 0; bytes != MAP_FAILED && i < size; i += 4096)
+        bytes[i] = 1;
+}
+
 static void bind_port(const char *port, bool is_listening)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -231,6 +241,8 @@ static void step(const char *word, const char *argument)
         count_life(argument);
     } else if (strcmp(word, "fill") == 0) {
         fill(argument);
+    } else if (strcmp(word, "eat") == 0) {
+        eat(argument);
     } else if (strcmp(word, "bind") == 0) {
         bind_port(argument, false);
     } else if (strcmp(word, "serve") == 0) {

@@ -85,6 +85,15 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def wait_state(pid: int, states: str) -> None:
+    """Until the process is in one of the states; the kernel gives no event for a stop to strangers."""
+    for _ in range(10_000_000):
+        if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in states:
+            return
+        os.sched_yield()
+    raise AssertionError(f"process {pid} does not come to {states}")
+
+
 class PortShare:
     """Ports that no other process of the tests on this machine uses, for as long as this one lives."""
 

@@ -87,8 +87,9 @@ class Theatre:
         self.runtime.mkdir(mode=0o700)
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "RLINF"))}
         side = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-        self.env |= {"XDG_RUNTIME_DIR": str(self.runtime), "ROOST_PROGRAM": str(ROOST)}
+        self.env |= {"XDG_RUNTIME_DIR": str(self.runtime), "XDG_STATE_HOME": str(home / "state")}
         self.port_base = 20000 + 1500 * (side % 8) + 1000
+        self.env["ROOST_PORT_BASE"] = str(self.port_base)
         self.puppets: list[Puppet] = []
 
     def puppet(self, **env: str) -> Puppet:
@@ -98,7 +99,7 @@ class Theatre:
     def driver(self, cluster: str = "cluster='2x4'", namespace: str | None = None) -> Puppet:
         """A process with managers."""
         it = self.puppet()
-        it.do(f"keeper = start_keeper(roost.Cluster({cluster}), {namespace!r}, port_base={self.port_base})")
+        it.do(f"keeper = start_keeper(roost.Cluster({cluster}), {namespace!r}, program={str(ROOST)!r}, port_base={self.port_base})")
         return it
 
     def path(self, namespace: str = "roost") -> Path:

@@ -46,6 +46,21 @@ WRONG_TYPES = [
     (lambda: NODE.get_placement(num_gpus_per_node="8"), "num_gpus_per_node must be an int, not '8'"),
     (lambda: NODE.get_placement(2, "8"), "num_gpus_per_node must be an int, not '8'"),
     (lambda: NODE.get_placement(num_nodes_in_cluster="2", num_gpus_per_node=8), "num_nodes_in_cluster must be an int, not '2'"),
+    (lambda: NODE.get_placement(2, 8, True, False), "get_placement takes num_nodes_in_cluster, num_gpus_per_node, isolate_gpu, not 4 arguments"),
+    (lambda: NODE.get_placement(ONE, True, False), "get_placement takes cluster, isolate_accelerator, not 3 arguments"),
+    (lambda: NODE.get_placement(2, 8, num_gpus_per_node=4), "num_gpus_per_node is given twice: 8 and 4"),
+    (lambda: NODE.get_placement(ONE, True, isolate_accelerator=False), "isolate_accelerator is given twice: True and False"),
+    (lambda: NODE.get_placement(2, 8, True, isolate_accelerator=False), "isolate_gpu is the older name of isolate_accelerator"),
+    (lambda: roost.NodeGroupInfo(label=5), "label must be a str, not 5"),
+    (lambda: roost.NodeGroupInfo("a", nodes=5), "nodes must be a list, not 5"),
+    (lambda: roost.NodeGroupInfo("a", nodes=[5]), r"nodes\[0\] must have 'node_rank', but is 5"),
+    (lambda: roost.NodeGroupInfo("a", hardware_type=5), "hardware_type must be a str, not 5"),
+    (lambda: roost.NodeInfo(node_rank="x"), "node_rank must be an int, not 'x'"),
+    (lambda: roost.NodeInfo(hardware_resources=5), "hardware_resources must be a list, not 5"),
+    (lambda: roost.NodeInfo(hardware_resources=[5]), r"hardware_resources\[0\] must have 'type', but is 5"),
+    (lambda: roost.HardwareResource("a", 5), "infos must be a list, not 5"),
+    (lambda: roost.HardwareResource("a", "b"), "infos must be a list, not 'b'"),
+    (lambda: roost.HardwareResource(5), "type must be a str, not 5"),
     (lambda: NODE.get_placement(num_nodes_in_cluster=2), "num_nodes_in_cluster says nothing of accelerators: pass num_gpus_per_node too"),
     (lambda: NODE.get_placement(ONE, num_nodes_in_cluster=2), "num_nodes_in_cluster is the older form: pass it or cluster"),
     (lambda: NODE.get_placement(ONE, num_gpus_per_node=2), "num_gpus_per_node is the older form: pass it or cluster"),
@@ -91,6 +106,7 @@ WRONG_VALUES = [
     (lambda: FlexiblePlacementStrategy([[2**40]]), roost.RankError, r"hardware_ranks_list\[0\]\[0\] is out of range"),
     (lambda: PackedPlacementStrategy(0, 3, node_group="a\udcff"), roost.Error, r"node_group must be text that UTF-8 can hold, not 'a\\udcff'"),
     (lambda: NodePlacementStrategy([0], ["a\0"]), roost.Error, "node_group_label must be text without NUL"),
+    (lambda: roost.NodeInfo(node_rank=-1), roost.RankError, "node_rank must not be negative"),
     (lambda: NODE.get_placement(-1, True), roost.Error, "num_gpus_per_node must not be negative"),
     (lambda: NODE.get_placement(0, 8), roost.Error, "num_nodes_in_cluster must be at least 1"),
     (lambda: NODE.get_placement(num_gpus_per_node=2**40), roost.Error, "num_gpus_per_node is out of range"),
@@ -105,8 +121,8 @@ WRONG_VALUES = [
     (lambda: Cluster(cluster="no/such/\udcff"), roost.Error, "cannot open"),
     (lambda: Cluster(cluster="1x4", timeout=-1), roost.Error, "timeout must be a number of seconds, not -1"),
     (lambda: Cluster(cluster="1x4", timeout=float("nan")), roost.Error, "timeout must be a number of seconds, not nan"),
-    (lambda: Cluster(), roost.EngineError, "pass num_nodes"),
-    (lambda: Cluster(num_nodes=1, engine="ray"), roost.EngineError, "plans only"),
+    (lambda: Cluster(namespace="not-there"), roost.EngineError, "no managers live in namespace 'not-there'"),
+    (lambda: Cluster(namespace="not/there"), roost.Error, "'not/there' cannot be a namespace"),
     (lambda: ONE.get_node_info(-1), roost.RankError, "node_rank -1 is out of range: there are 1 nodes"),
     (lambda: ONE.get_node_info(2**40), roost.RankError, "node_rank is out of range"),
     (lambda: NODE.get_placement(described([-1])), roost.RankError, r"node_ranks\[0\] of node group 'cluster' must not be negative"),
@@ -144,6 +160,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_a_number_of_nodes_may_come_first() -> None:
     assert PACKED.get_placement(1, num_gpus_per_node=4) == PACKED.get_placement(ONE)
     assert PACKED.get_placement(1, False, num_gpus_per_node=4) == PACKED.get_placement(ONE, False)
+    assert PACKED.get_placement(1, 4, isolate_accelerator=False) == PACKED.get_placement(ONE, False)
+    assert PACKED.get_placement(4, isolate_accelerator=False) == PACKED.get_placement(ONE, isolate_accelerator=False)
+    assert PACKED.get_placement(isolate_accelerator=False, cluster=ONE) == PACKED.get_placement(ONE, False)
 
 
 def test_a_path_is_bytes(tmp_path: Path) -> None:

@@ -207,3 +207,21 @@ def test_a_placement_can_be_made_copied_and_pickled() -> None:
         Placement(1, 0, 0, 2, "GPU", 1, 2, ["2"], True, [2], "cluster")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         Placement(1)  # type: ignore[call-arg]
+
+
+def test_strategies_of_the_same_numbers_are_equal() -> None:
+    again = [
+        (PackedPlacementStrategy(0, 3, 2), PackedPlacementStrategy(start_gpu_id=0, end_gpu_id=3, num_gpus_per_process=2, stride=1)),
+        (FlexiblePlacementStrategy([[0, 1], [2]], "a"), FlexiblePlacementStrategy(((0, 1), (2,)), ["a"])),
+        (NodePlacementStrategy([0, 0, 1]), NodePlacementStrategy((0, 0, 1))),
+    ]
+    for one, other in again:
+        assert one == other and hash(one) == hash(other) and one == pickle.loads(pickle.dumps(one)) and not one != other
+    different = [one for one, _ in again]
+    different += [PackedPlacementStrategy(0, 3), PackedPlacementStrategy(0, 3, 2, 2), PackedPlacementStrategy(0, 3, 2, node_group="a")]
+    different += [FlexiblePlacementStrategy([[0, 1], [2]]), NodePlacementStrategy([0, 1])]
+    assert len(set(different)) == len(different)
+    assert PackedPlacementStrategy(0, 3) != "packed"
+    config = {"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3"}}}
+    cluster = Cluster(cluster="1x8")
+    assert roost.ComponentPlacement(config, cluster).get_strategy("actor") == roost.ComponentPlacement(config, cluster).get_strategy("actor")

@@ -66,7 +66,9 @@ def test_what_the_document_shows_is_what_happens(document: Path, tmp_path: Path)
                 assert matches(expected, actual), f"{document.name}: $ {command}\n{actual}"
     if session:
         (tmp_path / "session.txt").write_text(session)
-        done = subprocess.run([sys.executable, "-m", "doctest", "session.txt"], cwd=tmp_path, capture_output=True, text=True)
+        (tmp_path / ".run").mkdir(mode=0o700, exist_ok=True)
+        env = os.environ | {"XDG_STATE_HOME": str(tmp_path / ".state"), "XDG_RUNTIME_DIR": str(tmp_path / ".run")}
+        done = subprocess.run([sys.executable, "-m", "doctest", "session.txt"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, f"{document.name}:\n{done.stdout}{done.stderr}"
 
 

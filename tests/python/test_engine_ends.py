@@ -1,14 +1,16 @@
 """How runs end: exit codes, records, stopping, signals (DESIGN 5; faults E1-E5, E9, E11-E13)."""
 
+import errno
 import os
 import pty
 import resource
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from engine import ROOST, Engine, is_alive, wait_gone
+from engine import ROOST, Engine, is_alive, wait_gone, wait_state
 
 FOREVER = ["say={pipe}", "pause"]
 
@@ -243,15 +245,6 @@ def test_user_signals_are_forwarded(plain_engine: Engine, number: int) -> None:
     assert done.stdout.count(f"got {number}") == 3
 
 
-def wait_state(pid: int, states: str) -> None:
-    """Until the process is in one of the states; the kernel gives no event for a stop to strangers."""
-    for _ in range(10_000_000):
-        if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in states:
-            return
-        os.sched_yield()
-    raise AssertionError(f"process {pid} does not come to {states}")
-
-
 def test_a_suspended_driver_suspends_its_processes(plain_engine: Engine) -> None:
     pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
     driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))
@@ -300,8 +293,8 @@ def test_no_signal_to_any_part_leaves_anything(plain_engine: Engine, part: str, 
         driver.send_signal(signal.SIGTERM)
     driver.communicate()
     engine.running.remove(driver)
-    assert held.wait_end(5)
-    engine.wait_empty(5)
+    assert held.wait_end()
+    engine.wait_empty()
     assert engine.cgroups() == []
 
 
@@ -313,6 +306,63 @@ def test_a_signal_to_the_supervisor_is_a_failure(engine: Engine) -> None:
     done = engine.finish(driver)
     assert done.returncode == 5
     assert "the supervisor of the run was sent signal 15" in done.stderr
+
+
+@pytest.mark.parametrize("part", ["guardian", "supervisor"])
+def test_signals_that_mean_nothing_to_a_part_do_not_end_the_run(plain_engine: Engine, part: str) -> None:
+    pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
+    driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))
+    pipe.lines(1)
+    heard = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL, signal.SIGSTOP}
+    for number in signal.valid_signals() - heard:
+        os.kill(parts_of(plain_engine, driver)[part], number)
+    go.write()
+    done = plain_engine.finish(driver)
+    assert done.returncode == 0, done.stderr
+
+
+def take_number(pid: int) -> subprocess.Popen | None:
+    """A process of ours with this very number, as if numbers had gone round; None while it is not free."""
+    code = (
+        "import ctypes, os, sys\n"
+        f"number = ctypes.c_int({pid})\n"
+        "fields = [0] * 4 + [17, 0, 0, 0, ctypes.addressof(number), 1, 0]\n"  # struct clone_args: exit_signal, set_tid, set_tid_size
+        "child = ctypes.CDLL(None, use_errno=True).syscall(435, (ctypes.c_uint64 * 11)(*fields), 88)\n"
+        "if child < 0: sys.exit(ctypes.get_errno())\n"
+        "if child == 0: os.execv('/bin/sleep', ['sleep', '1000'])\n"
+        "print('taken', flush=True)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    if holder.stdout.readline() == "taken\n":
+        return holder
+    assert holder.wait() == errno.EEXIST, os.strerror(holder.returncode)
+    return None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to choose a process's number")
+def test_a_stranger_with_the_number_of_a_dead_process_is_left_alone(engine: Engine) -> None:
+    pipe, go = engine.pipe("up"), engine.pipe("go")
+    config = engine.config({"actor": {"ranks": "0-1", "do": [*steps(pipe, "say={pipe}"), f"@0:read={go.path}", "@1:pause"]}})
+    driver = engine.start(config)
+    pids = {name: int(pid) for name, pid, _ in pipe.lines(2)}
+    go.write()
+    wait_gone([pids["actor/0"]])
+    stranger = take_number(pids["actor/0"])
+    while stranger is None:  # gone, but not reaped yet
+        stranger = take_number(pids["actor/0"])
+    try:
+        driver.send_signal(signal.SIGUSR1)  # to every process
+        driver.send_signal(signal.SIGTERM)
+        driver.send_signal(signal.SIGTERM)
+        engine.finish_one(driver)
+        wait_gone([pids["actor/1"]])
+        assert stranger.poll() is None and is_alive(pids["actor/0"])
+    finally:
+        os.kill(pids["actor/0"], signal.SIGKILL)
+        stranger.communicate()
+    assert engine.left() == []
 
 
 def test_a_stopped_supervisor_is_woken_to_stop(plain_engine: Engine) -> None:

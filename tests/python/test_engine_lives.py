@@ -165,6 +165,22 @@ def test_a_process_is_born_fresh(plain_engine: Engine) -> None:
         assert [int(line.split()[1], 16) for line in lines[4:]] == [0, 0]
 
 
+def test_a_directory_of_its_own_is_told_by_pwd(plain_engine: Engine) -> None:
+    """Also one that is relative, behind a link, or written in a roundabout way; PWD is not added to who has none."""
+    place = plain_engine.home / "place"
+    place.mkdir()
+    (plain_engine.home / "link").symlink_to(place)
+    ways = {"actor": str(place), "env": "./link/../link", "reward": "place", "rollout": None}
+    config = plain_engine.config({name: {"do": ["environment"], **({"cwd": way} if way else {})} for name, way in ways.items()})
+    for inherited in ({"PWD": str(plain_engine.home)}, {}):
+        env = {name: value for name, value in plain_engine.env.items() if name != "PWD"} | inherited
+        assert plain_engine.run(config, env=env).returncode == 0
+        run = plain_engine.runs()[-1]
+        for name, way in ways.items():
+            variables = dict(entry.split("=", 1) for entry in plain_engine.log(run, name).split("\0") if entry)
+            assert variables.get("PWD") == (None if not inherited else str(place) if way else inherited["PWD"]), name
+
+
 def test_the_environment_is_that_of_the_plan(plain_engine: Engine) -> None:
     config = plain_engine.config({"actor": {"ranks": "0-3:0-1", "do": ["environment"], "env": {"MINE": "rank %{RANK}"}, "ports": {"http": 2}}})
     assert plain_engine.run(config).returncode == 0
@@ -254,6 +270,65 @@ def test_a_full_disk_of_logs_is_said(plain_engine: Engine) -> None:
     assert "actor/0: it failed while the disk of the logs was full" in done.stderr
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert {record["rank"]: record["code"] for record in records if "rank" in record} == {0: 28, 1: None}
+
+
+def test_a_program_that_is_being_written_is_said(plain_engine: Engine) -> None:
+    program = plain_engine.home / "program"
+    shutil.copy(WORKER, program)
+    with open(program, "ab"):
+        done = plain_engine.run(plain_engine.config({"env": {"do": ["pause"]}, "actor": {"command": [str(program), "exit=0"]}}))
+    assert done.returncode == 5
+    assert f"actor/0: cannot run the program '{program}': Text file busy" in done.stderr
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a namespace of process numbers")
+def test_no_more_numbers_for_processes_is_said(plain_engine: Engine) -> None:
+    """A namespace has a limit of its own since Linux 6.14; before that it would be the machine's."""
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14):
+        return
+    config = plain_engine.config({"actor": {"ranks": "0-299", "do": ["pause"]}})
+    script = f"echo 301 > /proc/sys/kernel/pid_max && exec {ROOST} run --quiet {config}"
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 5, done.stderr
+    assert "cannot create a process: Resource temporarily unavailable" in done.stderr
+    assert plain_engine.left() == []
+
+
+def memory_group(name: str, size: int) -> Path | None:
+    """A control group that limits memory, of either version; None where this user cannot have one."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, mount, kind, options = line.split()[:4]
+        if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(",")):
+            group = Path(mount) / name
+            try:
+                group.mkdir()
+                (group / ("memory.max" if kind == "cgroup2" else "memory.limit_in_bytes")).write_text(str(size))
+                return group
+            except OSError:
+                if group.exists():
+                    group.rmdir()
+    return None
+
+
+def test_a_process_that_the_kernel_killed_for_want_of_memory_is_said(plain_engine: Engine) -> None:
+    group = memory_group(f"roost-test-{os.getpid()}", 96 << 20)
+    if group is None:
+        return  # nobody may limit memory here; what the counters say is tested beside oom.c
+    try:
+        config = plain_engine.config({"actor": {"do": [f"eat={1 << 30}"]}})
+        done = plain_engine.run(config, "--grace", "0.1", preexec_fn=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
+        assert done.returncode == 137, done.stderr
+        assert "first failure: actor/0 was ended by SIGKILL, by the kernel: out of memory?" in done.stderr
+        [record] = plain_engine.records(plain_engine.runs()[0])
+        assert (record["signal"], record["reason"]) == (9, "oom")
+    finally:
+        group.rmdir()
+
+
+def test_a_kill_by_somebody_else_is_no_want_of_memory(plain_engine: Engine) -> None:
+    plain_engine.run(plain_engine.config({"actor": {"do": ["raise=9"]}}))
+    [record] = plain_engine.records(plain_engine.runs()[0])
+    assert (record["signal"], record["reason"]) == (9, "crashed")
 
 
 def test_many_starts_at_once(plain_engine: Engine) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone
+from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone, wait_state
 
 
 def roost(engine: Engine, *words: str, **env: str) -> subprocess.CompletedProcess:
@@ -36,6 +36,24 @@ def test_ps_tells_of_a_living_run_and_stop_ends_it(plain_engine: Engine) -> None
     assert plain_engine.finish(driver).returncode == 128 + signal.SIGTERM
     assert "nothing is running" in roost(plain_engine, "ps").stderr
     assert "stopped" in roost(plain_engine, "ps", "--all").stdout
+
+
+def test_ps_tells_which_processes_are_stopped(plain_engine: Engine) -> None:
+    pipe = plain_engine.pipe("up")
+    do = [f"say={pipe.path}", "@1:stop", "pause"]
+    driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-1", "do": do}}))
+    pid_of_rank = {name: int(pid) for name, pid, _ in pipe.lines(2)}
+    wait_state(pid_of_rank["actor/1"], "T")
+    [row] = json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"]
+    assert [process["state"] for process in row["status"]["processes"]] == ["running", "stopped"]
+    [component] = row["status"]["components"]
+    assert (component["running"], component["stopped"]) == (1, 1)
+    os.kill(pid_of_rank["actor/1"], signal.SIGCONT)
+    wait_state(pid_of_rank["actor/1"], "SR")
+    [row] = json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"]
+    assert [process["state"] for process in row["status"]["processes"]] == ["running", "running"]
+    driver.send_signal(signal.SIGTERM)
+    assert plain_engine.finish(driver).returncode == 143
 
 
 def test_stop_now_kills_what_ignores_everything(plain_engine: Engine) -> None:

@@ -114,7 +114,7 @@ def test_which_run_is_meant_must_be_clear(theatre: Theatre) -> None:
 def test_a_namespace_belongs_to_one_living_run(theatre: Theatre) -> None:
     first = theatre.driver(namespace="mine")
     second = theatre.puppet()
-    start = "keeper = start_keeper(roost.Cluster(cluster='1x1'), {!r})"
+    start = f"keeper = start_keeper(roost.Cluster(cluster='1x1'), {{!r}}, program={str(ROOST)!r})"
     assert refused(second, start.format("mine"))[1].startswith("the namespace 'mine' belongs to a living run of this user")
     assert "cannot be a namespace" in refused(second, start.format("a:b"))[1]
     first.do("keeper.close()")
@@ -376,18 +376,49 @@ def test_signals_of_a_terminal_end_a_keeper_cleanly(theatre: Theatre) -> None:
 
 
 def test_a_program_that_is_not_roost_is_said(theatre: Theatre) -> None:
-    start = "start_keeper(roost.Cluster(cluster='1x1'))"
-    assert "'/nowhere/roost' for the managers: No such file or directory (install the roost program" in refused(theatre.puppet(ROOST_PROGRAM="/nowhere/roost"), start)[1]
-    name, words, code = refused(theatre.puppet(ROOST_PROGRAM="/bin/true"), start)
+    start = "start_keeper(roost.Cluster(cluster='1x1'), program={!r})"
+    other = theatre.puppet()
+    assert "'/nowhere/roost' for the managers: No such file or directory (install the roost program" in refused(other, start.format("/nowhere/roost"))[1]
+    name, words, code = refused(other, start.format("/bin/true"))
     assert (name, code) == ("EngineError", "engine") and words.startswith("the managers' process ended before it began")
-    assert "is too long" in refused(theatre.puppet(XDG_RUNTIME_DIR="/" + "x" * 5000), start)[1]
+    assert "is too long" in refused(theatre.puppet(XDG_RUNTIME_DIR="/" + "x" * 5000), start.format("/bin/true"))[1]
     assert subprocess.run([ROOST, "--keeper"], timeout=PATIENCE).returncode == 2
+
+
+def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre) -> None:
+    driver, other = theatre.puppet(), theatre.puppet()
+    driver.do("c = roost.Cluster(cluster='1x3', namespace='mine')")
+    assert not theatre.runtime.joinpath("roost").exists()  # making one starts nothing
+    assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 3
+    assert driver.do("c.namespace") == "mine" and other.do("roost.Cluster().namespace") == "mine"
+    driver.do("d = roost.Cluster(cluster='1x5')")
+    assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 3  # of the one that has managers
+    assert driver.do("d.namespace") == "roost" and theatre.path().exists()
+    driver.do("import gc; c = d = None; gc.collect()")
+    assert not theatre.path().exists() and not theatre.path("mine").exists()
+
+
+def test_workers_of_a_group_reach_the_managers(theatre: Theatre) -> None:
+    driver, other = theatre.puppet(), theatre.puppet()
+    driver.do(
+        "class W(roost.Worker):\n"
+        "    def tell(self):\n"
+        "        workers = roost.WorkerManager.get_proxy()\n"
+        "        address = roost.WorkerAddress('w', self._rank)\n"
+        "        workers.register_worker(address, roost.WorkerInfo(address, self._rank, node_port=100 + self._rank))\n"
+        "        return roost.NodeManager.get_proxy().get_num_gpus_per_node(), roost.Cluster().num_nodes\n"
+    )
+    driver.do("c = roost.Cluster(cluster='1x2'); g = W.create_group().launch(c, name='w', placement_strategy=roost.PackedPlacementStrategy(0, 1))")
+    assert driver.do("g.tell().wait()") == [[2, 1], [2, 1]]
+    assert other.do(f"[{WORKERS}.get_worker_info(f'w:{{rank}}').node_port for rank in range(2)]") == [100, 101]
+    assert driver.do("g._close()") is None
+    assert other.do(f"[{WORKERS}.get_worker_info(f'w:{{rank}}') for rank in range(2)]") == [None, None]
 
 
 def test_nothing_is_left_open_by_many_keepers(theatre: Theatre) -> None:
     driver = theatre.puppet()
     driver.do("fds = lambda: len(os.listdir('/proc/self/fd'))")
-    once = f"k = start_keeper(roost.Cluster(cluster='1x1'), port_base={theatre.port_base}); {NODES}.get_master_ip(); k.close()"
+    once = f"k = start_keeper(roost.Cluster(cluster='1x1'), program={str(ROOST)!r}); {NODES}.get_master_ip(); k.close()"
     driver.do(once)
     before = driver.do("fds()")
     driver.do(f"for _ in range(20):\n    {once}")

@@ -51,8 +51,9 @@ VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not co
 # Files whose texts no run of `check` or `plan` reaches.
 OTHER_FILES = {
     "src/launch/commands.c": "`plan --commands` wants no command; src/launch/commands_test.c has all of them with their cures",
-    "src/registry/client.c": "needs a living keeper; tests/python/test_managers.py",
-    "src/registry/namespaces.c": "the same",
+    "src/registry/cl*.c": "needs a living keeper; src/registry/client_test.c",
+    "src/registry/connection.c": "no descriptors for a connection",
+    "src/registry/namespaces.c": "needs a living keeper; tests/python/test_managers.py",
     "src/registry/*.c": "only requests of managers; src/registry/registry_test.c has all of them",
     "src/launch/keeper_start.c": "needs a keeper; tests/python/test_managers.py, or no descriptors",
     "src/launch/local/keeper.c": "a full runtime directory",

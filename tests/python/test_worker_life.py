@@ -110,6 +110,42 @@ def test_workers_log_in_the_references_form_and_the_driver_shows_it(own_workers:
     assert capsys.readouterr().out == ""
 
 
+# --- managers
+
+
+def test_workers_are_known_to_the_managers(own_workers: WorkerHome) -> None:
+    with Helper.create_group().launch(own_workers.cluster("2x2 A800"), name="known") as group:
+        info = roost.WorkerManager.get_proxy().get_worker_info(roost.WorkerAddress("known", 3))
+        assert info is not None
+        assert (info.rank, info.group_world_size, info.cluster_node_rank, info.accelerator_rank) == (3, 4, 1, 1)
+        assert (info.accelerator_type, info.accelerator_model, info.available_accelerators) == ("NV_GPU", "NV_GPU:A800", [3])
+        assert info.hardware_infos == [roost.HardwareInfo("Accelerator", "NV_GPU:A800")]
+        assert group.execute_on(0).find("known:3").wait() == [info]
+        first = roost.WorkerManager.get_proxy().get_worker_info("known:0")
+        assert first is not None and first.node_port == group.fields().wait()[0]["port"]
+        assert group.children().wait() == [[f"known:{rank}:0", f"known:{rank}:1", f"known:{rank}(rank=1)"] for rank in range(4)]
+        assert group.execute_on(1).find("known:2:1").wait()[0].rank == 1
+
+
+def test_one_worker_at_a_time_has_the_devices(own_workers: WorkerHome) -> None:
+    """Both hold the same device; what they write down never interleaves."""
+    notes = own_workers.home / "notes"
+    notes.touch()
+    strategy = roost.FlexiblePlacementStrategy([[0], [0], [0]])
+    with Helper.create_group().launch(own_workers.cluster("1x1"), strategy, "locked") as group:
+        group.use_devices(str(notes), 20).wait(60)
+    lines = notes.read_text().split()
+    assert len(lines) == 120 and all(begin == end for begin, end in zip(lines[::2], lines[1::2]))
+
+
+def test_ports_are_given_to_one_worker_each(own_workers: WorkerHome) -> None:
+    with Helper.create_group().launch(own_workers.cluster("1x4"), name="ports") as group:
+        ports = [port for one in group.ports(5, 30000).wait() for port in one]
+        assert len(set(ports)) == 20 and all(1024 <= port <= 30000 for port in ports)
+        with pytest.raises(roost.WorkerError, match="max_port_num is 80, but ports for workers start at 1024"):
+            group.ports(1, 80).wait()
+
+
 # --- warm and cold
 
 
@@ -119,7 +155,10 @@ def test_workers_are_processes_of_their_own_however_they_start(own_workers: Work
         sessions = group.session().wait()
         assert [session for session, _, _, _ in sessions] == [0] * 4, "each leads a session"
         assert len({parent for _, parent, _, _ in sessions}) == 1, "all are children of the supervisor"
-        assert [files for _, _, files, _ in sessions] == [["0", "1", "2", "3"]] * 4
+        for rank, (_, _, files, _) in enumerate(sessions):
+            names = [name.rpartition(f"/start/{rank}/")[2].partition(":")[0] for _, name in sorted(files.items())]
+            assert names[:4] == ["/dev/null", "stdout.log", "stderr.log", "socket"], names
+            assert set(names[4:]) <= {"socket", "anon_inode"}, "what is left is the way to the managers"
         assert [ignored for _, _, _, ignored in sessions] == [sorted({signal.SIGPIPE, signal.SIGXFSZ}, key=int)] * 4
         drawn = group.random().wait()
         assert len({number for pair in drawn for number in pair}) == 8

@@ -110,6 +110,28 @@ class Helper(Worker):
     def zeros(self, count: int) -> Any:
         return np.zeros(count, np.uint8)
 
+    # --- managers
+
+    def find(self, address: str) -> Any:
+        from roost import WorkerManager
+
+        return WorkerManager.get_proxy().get_worker_info(address)
+
+    def children(self) -> list[str]:
+        made = [Worker(self.worker_address, 2, rank) for rank in range(2)]
+        return [*(child._worker_name for child in made), str(made[1])]
+
+    def use_devices(self, path: str, times: int) -> None:
+        for _ in range(times):
+            with self.device_lock, open(path, "a") as notes:
+                notes.write(f"{self._rank}\n")
+                notes.flush()
+                os.sched_yield()
+                notes.write(f"{self._rank}\n")
+
+    def ports(self, count: int, most: int) -> list[int]:
+        return [self.acquire_free_port(most) for _ in range(count)]
+
     # --- words and times
 
     def say(self, text: str) -> None:
@@ -132,10 +154,15 @@ class Helper(Worker):
 
         return random.random(), float(np.random.rand())
 
-    def session(self) -> tuple[int, int, list[str], list[int]]:
-        open_files = [name for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")]
+    def session(self) -> tuple[int, int, dict[int, str], list[int]]:
+        files = {}
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                files[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+            except OSError:
+                continue  # that of the listing itself
         ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
-        return os.getsid(0) - os.getpid(), os.getppid(), sorted(open_files, key=int), ignored
+        return os.getsid(0) - os.getpid(), os.getppid(), files, ignored
 
 
 class Many(Helper):

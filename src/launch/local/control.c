@@ -10,6 +10,7 @@
 
 #include "base/json_reader.h"
 #include "launch/local/clock.h"
+#include "launch/local/proc.h"
 #include "launch/local/supervisor.h"
 #include "rpc/control.h"
 
@@ -69,17 +70,28 @@ void control_close(struct supervisor *supervisor)
 
 /* --- answers --- */
 
+/* By SIGSTOP, Ctrl-Z or a debugger: alive, but not running. The kernel alone knows. */
+static bool is_stopped(const struct worker *worker)
+{
+    return worker->state == WORKER_RUNNING && strchr("Tt", proc_stat(worker->pid).state);
+}
+
 static void put_component(struct text *out, const struct supervisor *supervisor, int32_t index)
 {
     const struct spec_component *component = &supervisor->spec.components[index];
-    int32_t counts[WORKER_ENDED + 1] = {0};
-    for (int32_t p = 0; p < component->process_count; p++)
-        counts[supervisor->workers[component->first_process + p].state]++;
+    int32_t counts[WORKER_ENDED + 1] = {0}, stopped = 0;
+    for (int32_t p = 0; p < component->process_count; p++) {
+        const struct worker *worker = &supervisor->workers[component->first_process + p];
+        if (is_stopped(worker))
+            stopped++;
+        else
+            counts[worker->state]++;
+    }
     text_printf(out, "{\"name\":\"%s\",\"world_size\":%d,\"state\":\"%s\"", component->name,
                 component->process_count, component_words[supervisor->components[index].state]);
     for (int state = 0; state <= WORKER_ENDED; state++)
         text_printf(out, ",\"%s\":%d", worker_words[state], counts[state]);
-    text_char(out, '}');
+    text_printf(out, ",\"stopped\":%d}", stopped);
 }
 
 static void put_process(struct text *out, const struct supervisor *supervisor,
@@ -87,7 +99,7 @@ static void put_process(struct text *out, const struct supervisor *supervisor,
 {
     text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"}",
                 worker_component(supervisor, worker)->name, worker->rank, worker->life, worker->pid,
-                worker_words[worker->state]);
+                is_stopped(worker) ? "stopped" : worker_words[worker->state]);
 }
 
 static void put_status(struct text *out, const struct supervisor *supervisor)

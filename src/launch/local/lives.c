@@ -2,7 +2,6 @@
  *
  * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
  * cannot belong to anybody else. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,8 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
+#include "launch/local/oom.h"
+#include "launch/local/proc.h"
 
 enum {
     REST_FIRST_MS = 100, /* doubled by every quick end in a row */
@@ -182,8 +183,19 @@ static void rest(struct supervisor *supervisor, struct worker *worker)
     outbox_put(supervisor, &event);
 }
 
-static struct roost_event describe_end(const struct supervisor *supervisor,
-                                       const struct worker *worker, const siginfo_t *info)
+/* Whether the kernel has killed once more than we know of. Nothing but its counter tells, so whoever is
+ * killed next by an unknown hand is taken for the one. */
+static bool is_out_of_memory(struct supervisor *supervisor)
+{
+    int64_t count = oom_count(supervisor->cgroup->dir, "/proc");
+    if (supervisor->oom_seen < 0 || count <= supervisor->oom_seen)
+        return false;
+    supervisor->oom_seen++;
+    return true;
+}
+
+static struct roost_event describe_end(struct supervisor *supervisor, const struct worker *worker,
+                                       const siginfo_t *info)
 {
     struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
     event.ended_at = clock_read(CLOCK_REALTIME);
@@ -195,7 +207,12 @@ static struct roost_event describe_end(const struct supervisor *supervisor,
         event.signal = info->si_status;
         event.has_core = info->si_code == CLD_DUMPED;
         bool is_ours = event.signal == SIGKILL || event.signal == supervisor->stop_signal;
-        event.end = worker->was_told && is_ours ? ROOST_END_KILLED : ROOST_END_CRASHED;
+        if (worker->was_told && is_ours)
+            event.end = ROOST_END_KILLED;
+        else if (event.signal == SIGKILL && is_out_of_memory(supervisor))
+            event.end = ROOST_END_OOM;
+        else
+            event.end = ROOST_END_CRASHED;
     }
     return event;
 }
@@ -273,22 +290,6 @@ void lives_reap(struct supervisor *supervisor)
 
 /* --- the clock --- */
 
-/* The state letter of /proc/PID/stat: D for one that waits deep in the kernel, '?' when unknown. */
-static char state_of(int32_t pid)
-{
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    line[len > 0 ? len : 0] = '\0';
-    const char *behind = strrchr(line, ')');
-    if (!behind || strlen(behind) < 3)
-        return '?';
-    return behind[2];
-}
-
 /* What was killed long ago and is still there holds nobody up: it is told by its number, its life is
  * recorded as lost, and the run ends without it. */
 static void give_up(struct supervisor *supervisor)
@@ -302,7 +303,7 @@ static void give_up(struct supervisor *supervisor)
         problem.code = ROOST_ERR_ENGINE;
         snprintf(problem.message, sizeof problem.message,
                  "process %d cannot be killed (state %c): it is left behind", worker->pid,
-                 state_of(worker->pid));
+                 proc_stat(worker->pid).state);
         outbox_put(supervisor, &problem);
         if (!is_told) /* the first decides the status, whatever failed before it */
             supervisor->failure = problem;

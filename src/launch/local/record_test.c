@@ -16,6 +16,7 @@ TEST(a_record_is_found_as_it_was_written)
          .signal = 11,
          .has_core = true},
         {.rank = 10, .life = 1, .pid = 103, .end = ROOST_END_KILLED, .exit_code = -1, .signal = 9},
+        {.rank = 11, .life = 1, .pid = 104, .end = ROOST_END_OOM, .exit_code = -1, .signal = 9},
     };
     struct text lines = TEXT_INIT;
     for (size_t i = 0; i < ROWS(rows); i++)

@@ -74,6 +74,7 @@ void start_release(struct start *start)
     free(start->strings);
     free(start->paths);
     free(start->path_text);
+    free(start->pwd);
 }
 
 /* LISTEN_FDS and LISTEN_PID, as servers made for socket activation read them. */
@@ -114,6 +115,25 @@ static void take_ports(struct supervisor *supervisor, const struct spec_process 
     }
 }
 
+/* A PWD that is inherited names the caller's directory. Programs that trust it would be led astray. */
+static bool put_pwd(struct start *start, const char *cwd)
+{
+    char **at = start->env;
+    while (*at && strncmp(*at, "PWD=", 4) != 0)
+        at++;
+    char *path = *cwd && *at ? realpath(cwd, NULL) : NULL;
+    if (!path)
+        return true; /* it stays, is not there, or cannot be: then chdir will say so */
+    size_t size = strlen(path) + sizeof "PWD=";
+    start->pwd = malloc(size);
+    if (start->pwd) {
+        snprintf(start->pwd, size, "PWD=%s", path);
+        *at = start->pwd;
+    }
+    free(path);
+    return start->pwd != NULL;
+}
+
 bool start_fill(struct start *start, struct supervisor *supervisor, const struct worker *worker)
 {
     const struct spec_component *component = worker_component(supervisor, worker);
@@ -125,6 +145,8 @@ bool start_fill(struct start *start, struct supervisor *supervisor, const struct
     take_ports(supervisor, process, start);
     start->env = put_list(start->strings, &process->argv) + 1;
     char **at = put_list(start->env, &component->base_env);
+    if (!put_pwd(start, process->cwd))
+        return false;
     at = put_list(at, &process->env);
     if (start->handed_count)
         at = put_listen(start, at);

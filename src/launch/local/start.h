@@ -11,6 +11,7 @@ struct start {
     char **env;
     const char **paths;
     char *path_text;
+    char *pwd; /* "PWD=..." of a process with a directory of its own, or NULL */
     char listen_pid[sizeof "LISTEN_PID=" + SPAWN_PID_DIGITS];
     char listen_fds[32];
     char channel[48];

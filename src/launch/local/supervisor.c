@@ -17,6 +17,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
+#include "launch/local/oom.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -155,18 +156,19 @@ static int finish(struct supervisor *supervisor)
     return is_empty ? 0 : GUARDIAN_NOT_EMPTY;
 }
 
-/* Signals come as descriptors; SIGPIPE would only say what write says anyway. */
+/* Signals come as a descriptor, those that are to be heard; no other ends a run by ending us. */
 static bool open_doors(struct supervisor *supervisor)
 {
-    sigset_t mask;
+    sigset_t mask, all;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGQUIT);
-    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN); /* it would only say what write says anyway */
     supervisor->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     supervisor->epoll = epoll_create1(EPOLL_CLOEXEC);
     supervisor->null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -190,6 +192,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
                                     .outbox = TEXT_INIT};
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "roost-super");
+    supervisor.oom_seen = oom_count(cgroup->dir, "/proc");
     int status = open_doors(&supervisor) ? supervisor_prepare(&supervisor) : 1;
     if (status == 0) {
         if (cgroup->dir >= 0)

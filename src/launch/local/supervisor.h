@@ -99,6 +99,7 @@ struct supervisor {
     bool is_start_over;  /* nothing more is started */
     bool has_given_up;   /* on processes that cannot be killed */
     bool has_told_full;  /* that the disk of the logs is full */
+    int64_t oom_seen;    /* kills for want of memory that are accounted for; -1 = nobody counts */
 
     bool has_failed;
     struct roost_event failure; /* what decides the run's status: see roost_run_status */

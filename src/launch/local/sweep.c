@@ -18,23 +18,7 @@
 
 #include "base/number.h"
 #include "launch/local/clock.h"
-
-/* The parent of a process by /proc, -1 when it is gone. */
-static pid_t parent_of(pid_t pid)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    if (len <= 0)
-        return -1;
-    line[len] = '\0';
-    /* The name may hold anything, ')' too: what follows its last one is numbers. */
-    char *behind = strrchr(line, ')');
-    return behind && strlen(behind) > 4 ? (pid_t)strtol(behind + 4, NULL, 10) : -1;
-}
+#include "launch/local/proc.h"
 
 typedef void (*pid_fn)(void *ctx, pid_t pid);
 
@@ -54,7 +38,7 @@ static void each_process(pid_fn visit, void *ctx)
 static void kill_if_child(void *ctx, pid_t pid)
 {
     (void)ctx;
-    if (pid > 1 && parent_of(pid) == getpid())
+    if (pid > 1 && proc_stat(pid).parent == getpid())
         (void)kill(pid, SIGKILL);
 }
 

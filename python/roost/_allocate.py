@@ -1,4 +1,4 @@
-"""Cluster.allocate(): one actor of any class on a node, by hand."""
+"""Cluster.allocate(): one process of any class on a node, by hand."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,11 @@ from roost._config import node_group_configs
 from roost._errors import EngineError
 
 if TYPE_CHECKING:
-    from roost._ray import RayEngine
+    from roost._cluster import Cluster
 
 
 def allocate(
-    engine: "RayEngine | None",
+    cluster: "Cluster | None",
     cls: type,
     worker_name: str,
     node_id: int | None = None,
@@ -28,40 +28,43 @@ def allocate(
     node_group_label: str | None = None,
     disable_distributed_log: bool = False,
 ) -> Any:
-    """Starts a named Ray actor of `cls` on a node and returns its handle, without waiting.
+    """Starts a process of `cls` on a node under a name of its own and returns a handle of it, without waiting.
 
-    `node_id` (or `node_rank`) is the node's place in the node order, `gpu_id` an accelerator of it that the actor
-    uses, which is reserved for the run. `env_vars` is the actor's environment, over what `node_group_label` gives.
+    `node_id` (or `node_rank`) is the node's place in the node order, `gpu_id` an accelerator of it that the process
+    uses. `env_vars` is its environment, over what `node_group_label` and roost itself give. The handle is what the
+    engine has: an actor on Ray, on this machine an object with the same `handle.method.remote(...)`.
     """
-    engine = engine or running_engine()
+    if cluster is None:
+        raise EngineError("Cluster.allocate() needs a cluster: make one first, Cluster(num_nodes=...)")
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a class, not {cls!r}")
     if (node_id is None) == (node_rank is None):
         raise TypeError("pass node_id, the number of the node" if node_id is None else "node_id and node_rank say the same: pass one of them")
     node = as_int("node_id", node_id) if node_rank is None else as_int("node_rank", node_rank)
-    variables, interpreter = group_settings(engine, node_group_label, node)
+    check_node(cluster, node, None if gpu_id is None else as_int("gpu_id", gpu_id))
+    variables, interpreter = group_settings(cluster, node_group_label, node)
     variables |= {as_text("a name in env_vars", name): str(value) for name, value in (env_vars or {}).items()}
-    return engine.allocate(
+    return cluster._engine_link().allocate(
         cls, as_text("worker_name", worker_name), node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
         None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1), tuple(cls_args), dict(cls_kwargs or {}),
     )  # fmt: skip
 
 
-def running_engine() -> "RayEngine":
-    from roost import _ray
+def check_node(cluster: "Cluster", node: int, accelerator: int | None) -> None:
+    if not 0 <= node < cluster.num_nodes:
+        raise _roost.RankError(f"node_id {node} is out of range: there are {cluster.num_nodes} nodes")
+    count = cluster.get_node_info(node).num_accelerators
+    if accelerator is not None and not 0 <= accelerator < count:
+        raise _roost.RankError(f"gpu_id {accelerator} is out of range: node {node} has {count} accelerators")
 
-    if _ray.current is None:
-        raise EngineError("Cluster.allocate() starts actors on Ray: make a Cluster(engine='ray') first")
-    return _ray.current
 
-
-def group_settings(engine: "RayEngine", label: str | None, node_rank: int) -> tuple[dict[str, str], str | None]:
+def group_settings(cluster: "Cluster", label: str | None, node_rank: int) -> tuple[dict[str, str], str | None]:
     """Variables and interpreter that a node group's env_configs have for a node."""
     if label is None:
         return {}, None
-    if label not in (group[0] for group in engine.value.groups):
+    if label not in (group[0] for group in cluster._value.groups):
         raise _roost.Error(f"there is no node group '{label}'")
-    for group in node_group_configs(engine.config) if engine.config else []:
+    for group in node_group_configs(cluster._config) if cluster._config else []:
         for env in group.env_configs or [] if group.label == label else []:
             if node_rank in env.node_ranks:
                 return env.get_env_vars(), env.python_interpreter_path

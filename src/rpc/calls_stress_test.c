@@ -1,0 +1,182 @@
+/* calls_stress_test.c - many calls of several threads while workers are killed and begin again.
+ *
+ * Workers are processes that count in shared memory what they ran. The books must agree: a value was run
+ * once by that rank, a call that was not run was run by nobody, and nothing was run twice. ROOST_SOAK=1
+ * in the environment makes it ten times as long. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "tests/rpc_unit.h"
+
+enum { RANKS = 8, THREADS = 4, SIZE_MAX_SENT = 300 * 1024 };
+
+static struct {
+    struct links *links;
+    int calls, kills; /* in all */
+    atomic_int made, done_threads;
+    atomic_uchar *ran; /* [calls][RANKS], shared with the workers */
+    atomic_int outcomes[ROOST_OUTCOME_NOT_RUN + 1];
+    pid_t pid[RANKS];
+    int32_t life[RANKS];
+} it;
+
+/* --- a worker --- */
+
+struct request_head {
+    int32_t call;
+    uint32_t size;
+};
+
+static int32_t own_rank;
+
+static void run_it(struct roost_request *request, void *context)
+{
+    struct roost_bytes bytes = roost_request_payload(request);
+    struct request_head head;
+    (void)context;
+    memcpy(&head, bytes.at, sizeof head);
+    atomic_fetch_add(&it.ran[head.call * RANKS + own_rank], 1);
+    bool is_whole = bytes.len == head.size && ((const char *)bytes.at)[bytes.len - 1] == 'e';
+    struct roost_bytes answer[] = {{&head, sizeof head}, {bytes.at, head.call % 3 ? 0 : bytes.len}};
+    if (is_whole)
+        (void)!roost_request_reply(request, answer, 2, NULL);
+    roost_request_free(request);
+}
+
+static void begin_worker(int32_t rank)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    int32_t life = ++it.life[rank];
+    it.pid[rank] = fork();
+    assert_true(it.pid[rank] >= 0);
+    if (it.pid[rank] == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* Ends of others' channels would keep those open. */
+        (void)close_range(3, (unsigned)ends[1] - 1, 0);
+        (void)close_range((unsigned)ends[1] + 1, ~0U, 0);
+        own_rank = rank;
+        struct roost_worker *worker = roost_worker_new(ends[1], life, NULL);
+        if (worker && roost_worker_on(worker, "run", run_it, NULL, NULL) == ROOST_OK)
+            (void)!roost_worker_serve(worker, NULL);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_true(links_add(it.links, rank, life, it.pid[rank], ends[0]));
+}
+
+static void end_worker(int32_t rank)
+{
+    int status;
+    assert_int_equal(kill(it.pid[rank], SIGKILL), 0);
+    assert_int_equal(waitpid(it.pid[rank], &status, 0), it.pid[rank]);
+    links_end(it.links, rank, it.life[rank], "killed");
+}
+
+/* --- who calls --- */
+
+static uint32_t next_random(uint32_t *state)
+{
+    return (*state = *state * 1664525 + 1013904223) >> 8;
+}
+
+static size_t choose_size(uint32_t random)
+{
+    return random % 100 == 0  ? SIZE_MAX_SENT - random % 1000
+           : random % 100 < 5 ? 40000 + random % 1000
+                              : sizeof(struct request_head) + 1 + random % 200;
+}
+
+static bool is_right(const struct roost_outcome *outcome, int32_t number, uint32_t size)
+{
+    int ran = atomic_load(&it.ran[number * RANKS + outcome->rank]);
+    const struct request_head *head = outcome->bytes.at;
+    size_t len = sizeof *head + (number % 3 ? 0 : size);
+    switch (outcome->kind) {
+    case ROOST_OUTCOME_VALUE: return ran == 1 && outcome->bytes.len == len && head->call == number;
+    case ROOST_OUTCOME_UNKNOWN: return ran <= 1 && strcmp(outcome->why, "killed") == 0;
+    case ROOST_OUTCOME_NOT_RUN: return ran == 0 && strcmp(outcome->why, "killed") == 0;
+    default: return false;
+    }
+}
+
+static void *make_calls(void *context)
+{
+    uint32_t random = (uint32_t)(uintptr_t)context;
+    char *bytes = malloc(SIZE_MAX_SENT);
+    memset(bytes, 'e', SIZE_MAX_SENT);
+    for (int32_t number; (number = atomic_fetch_add(&it.made, 1)) < it.calls;) {
+        struct request_head head = {number, (uint32_t)choose_size(next_random(&random))};
+        memcpy(bytes, &head, sizeof head);
+        int32_t ranks[RANKS], first = (int32_t)(next_random(&random) % RANKS);
+        size_t count = next_random(&random) % 3 ? 1 : 1 + next_random(&random) % RANKS;
+        for (size_t i = 0; i < count; i++)
+            ranks[i] = (first + (int32_t)i) % RANKS;
+        struct roost_bytes piece = {bytes, head.size};
+        struct roost_call_options options = {
+            .method = "run", .bytes = &piece, .byte_count = 1, .ranks = ranks, .rank_count = count};
+        struct roost_call *call = links_call(it.links, &options, NULL);
+        assert_true(call && roost_call_wait(call, 10 * WATCHDOG_MS));
+        for (size_t i = 0; i < count; i++) {
+            struct roost_outcome outcome = roost_call_outcome(call, i);
+            if (!is_right(&outcome, number, head.size))
+                fail_msg("call %d, rank %d: %s '%s', run %d times", (int)number, (int)outcome.rank,
+                         roost_outcome_word(outcome.kind), outcome.why,
+                         (int)it.ran[number * RANKS + outcome.rank]);
+            atomic_fetch_add(&it.outcomes[outcome.kind], 1);
+        }
+        roost_call_free(call);
+    }
+    free(bytes);
+    atomic_fetch_add(&it.done_threads, 1);
+    return NULL;
+}
+
+static bool is_far(void *context)
+{
+    return atomic_load(&it.made) >= *(const int *)context || atomic_load(&it.done_threads);
+}
+
+TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
+{
+    pthread_t threads[THREADS];
+    uint32_t random = 42;
+    int factor = getenv("ROOST_SOAK") ? 10 : 1;
+    it.calls = 20000 * factor;
+    it.kills = 50 * factor;
+    struct links_options options = {.rank_count = RANKS, .other_fd = -1, .close_grace_ms = 60000};
+    it.links = links_new(&options);
+    assert_non_null(it.links);
+    it.ran = mmap(NULL, (size_t)it.calls * RANKS, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(it.ran != MAP_FAILED);
+    for (int32_t rank = 0; rank < RANKS; rank++)
+        begin_worker(rank);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, make_calls, (void *)(i + 1)), 0);
+    for (int i = 0; i < it.kills; i++) {
+        int32_t rank = (int32_t)(next_random(&random) % RANKS);
+        int goal = (int)((int64_t)it.calls * i / it.kills);
+        assert_true(links_wait(it.links, 10 * WATCHDOG_MS, is_far, &goal));
+        end_worker(rank);
+        begin_worker(rank);
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    struct links_counts counts = links_counts(it.links);
+    assert_int_equal(counts.answers, it.outcomes[ROOST_OUTCOME_VALUE]);
+    assert_int_equal(counts.dropped_late + counts.dropped_twice + counts.cut, 0);
+    assert_true(it.outcomes[ROOST_OUTCOME_VALUE] > it.calls / 2);
+    assert_int_equal(it.outcomes[ROOST_OUTCOME_ERROR], 0);
+    for (int i = 0; i < it.calls * RANKS; i++)
+        assert_true(it.ran[i] <= 1);
+    links_free(it.links);
+    for (int32_t rank = 0; rank < RANKS; rank++)
+        assert_int_equal(waitpid(it.pid[rank], NULL, 0), it.pid[rank]);
+    munmap(it.ran, (size_t)it.calls * RANKS);
+}
+
+RUN_TESTS(cmocka_unit_test(every_call_has_one_outcome_of_each_rank_while_workers_are_killed))
