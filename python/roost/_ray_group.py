@@ -5,7 +5,6 @@ and ends in exactly one outcome a rank. Ray never makes an actor or a call again
 
 import asyncio
 import os
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,7 @@ from roost._engine import LaunchRequest, Outcome, Surroundings
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
 from roost._ray_managers import RayTransport
-from roost._worker import Worker
 
-REGISTER_SECONDS = 30.0
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
 
 
@@ -48,12 +45,9 @@ class Hosted:
         except BaseException as raised:
             self._failure = Failure.of(raised)
             return
-        transport = RayTransport(ray, os.environ["ROOST_NAMESPACE"])
-        set_transport(transport)
+        set_transport(RayTransport(ray, os.environ["ROOST_NAMESPACE"]))
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
         self._failure = self._host.failure
-        if isinstance(self._host.worker, Worker):
-            register(transport, self._host.worker)
 
     def __repr__(self) -> str:
         """What Ray shows before each line that the worker writes."""
@@ -66,15 +60,6 @@ class Hosted:
         assert self._host
         read = read_arguments(payload)
         return read if isinstance(read, Answer) else self._host.run(method, *read)
-
-
-def register(transport: RayTransport, worker: Worker) -> None:
-    """Others find the worker from the moment it is ready. Where nobody keeps such books it works all the same."""
-    info = worker.worker_info
-    try:
-        transport.call("WorkerManager.register_worker", [str(info.address), info.to_json()], REGISTER_SECONDS)
-    except Exception as error:
-        print(f"roost: {info.address} could not be registered: {error}", file=sys.stderr)
 
 
 class AsyncHosted(Hosted):
