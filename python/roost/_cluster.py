@@ -123,6 +123,13 @@ class Cluster:
         self._section, self._is_on_ray = None, True
         set_cluster(self)
 
+    def _ray_engine(self) -> "RayEngine":
+        from roost._ray import RayEngine
+
+        if not isinstance(self._link, RayEngine):
+            raise EngineError("this cluster is not on Ray: make it with engine='ray'")
+        return self._link
+
     allocate = Allocate()
 
     @property
