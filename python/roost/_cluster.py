@@ -218,15 +218,15 @@ def attaches_to_ray(asked: str | None) -> bool:
 
 
 def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
-    from roost._ray import open_cluster
+    from roost._ray_open import open_cluster
 
     return open_cluster(config, section_of(cluster_cfg), num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
 
 
 def attach_ray(namespace: str | None) -> Any:
-    from roost._ray import attach
+    from roost._ray_open import attach as find
 
-    return attach(namespace)
+    return find(namespace)
 
 
 def check_unused(distributed_log_dir: Any, engine: Any, namespace: Any, timeout: Any) -> None:

@@ -1,30 +1,28 @@
 """The Ray engine: a cluster of Ray as the place of a run, with the same plan, environment and calls as on
 this machine. What is decided is decided by the C library; here Ray is asked and told."""
 
-import atexit
 import json
 import logging
 import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import _roost
 from roost._arguments import fault
-from roost._attach import cluster_of, view_of
+from roost._attach import view_of
 from roost._cluster import Cluster
 from roost._engine import LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer
-from roost._managers import set_transport
 from roost._nodes import NodeInfo
-from roost._ray_cluster import alive_nodes, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_cluster import alive_nodes
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
-from roost._ray_managers import NAMES, Manager, PortKeeper, RayTransport
-from roost._ray_nodes import build_cluster, environ_texts, probe_nodes, snapshot
+from roost._ray_managers import NAMES, Manager, PortKeeper
+from roost._ray_nodes import environ_texts, probe_nodes
 from roost._ray_reserve import Devices, Reservation, devices_of
 
 log = logging.getLogger("roost")
@@ -292,7 +290,10 @@ class RayEngine:
             ready, _ = ray.wait(list(waiting), num_returns=1, timeout=max(0.0, left))
             if not ready:
                 late = ", ".join(f"{rank.rank} on {rank.node}" for rank in waiting.values())
-                raise fault(Timeout, f"{len(waiting)} of {len(ranks)} ranks of '{request.name}' were not ready after {request.timeout:g} seconds: {late}", hint="look at the nodes' logs, or pass a larger timeout")
+                raise fault(
+                    Timeout, f"group {request.name!r} was not ready after {request.timeout:g} s: {len(waiting)} of {len(ranks)} ranks are missing: {late}",
+                    hint="look at the nodes' logs, or pass a larger timeout",
+                )  # fmt: skip
             for ref in ready:
                 rank = waiting.pop(ref)
                 self._check_ready(request, rank, ref, environments[rank.rank][0])
@@ -362,91 +363,3 @@ class RayEngine:
         if self._is_owner:
             kill_actors(ray, [*self._keepers.values(), *self._managers.values()])
             ray.shutdown()
-
-
-# --- opening
-
-current: RayEngine | None = None
-
-
-def keep(engine: RayEngine) -> RayEngine:
-    global current
-    current = engine
-    set_transport(RayTransport(engine._ray, engine.namespace, dict(engine._managers)))
-    atexit.register(engine.close)
-    return engine
-
-
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
-    """Joins or starts Ray, waits for the nodes, and starts the managers of a new run."""
-    ray = load_ray()
-    refuse_initialised(ray)
-    address = find_address(config.ray_address if config else None)
-    connect(ray, address, namespace or next_namespace(set()))
-    try:
-        return keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
-    except BaseException:
-        ray.shutdown()
-        raise
-
-
-def begin(ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
-    warn_open(ray)
-    gcs = ray.get_runtime_context().gcs_address
-    wanted = (num_nodes or 0) if config is None else config.num_nodes
-    nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
-    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS))
-    text = snapshot(nodes, answers)
-    value = build_cluster(text, config, num_nodes or 0)
-    warn(value.warnings)
-    facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
-    interpreters = {node: answer["python"] for node, answer in facts.items()}
-    run_id = new_run_id()
-    while True:
-        chosen = namespace or choose_namespace(ray)
-        if chosen != ray.get_runtime_context().namespace:
-            ray.shutdown()
-            connect(ray, gcs, chosen)
-        engine = RayEngine(ray, chosen, run_id, value, config, True)
-        try:
-            engine.interpreters = interpreters
-            engine.start_managers(section)
-            break
-        except ray.exceptions.ActorAlreadyExistsError as error:
-            if namespace:
-                raise fault(EngineError, f"namespace '{namespace}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
-    engine.keep_facts(facts)
-    return engine
-
-
-def choose_namespace(ray: Any) -> str:
-    return next_namespace(namespaces_with(ray, NAMES))
-
-
-def attach(namespace: str | None) -> RayEngine:
-    """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
-    if current is not None and not current._is_closed:
-        return current
-    ray = inside_ray()
-    wanted = namespace or os.environ.get("ROOST_NAMESPACE")
-    if ray is None:
-        ray = load_ray()
-        address = find_address(None)
-        if address is None:
-            raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
-        connect(ray, address, wanted or "roost")
-    found = sorted(running_namespaces(ray))
-    if wanted is None and len(found) != 1:
-        raise fault(EngineError, f"{len(found)} runs are on this Ray cluster: {', '.join(found) or 'none'}", hint="name one by ROOST_NAMESPACE or namespace=" if found else "begin one with Cluster(num_nodes=...) first")
-    chosen = wanted or found[0]
-    with plain_errors("of this run"):
-        try:
-            manager = ray.get_actor("NodeManager", namespace=chosen)
-        except ValueError as error:
-            raise fault(EngineError, f"there is no run in namespace '{chosen}' on this Ray cluster", hint=f"runs are in: {', '.join(found) or 'none'}", code="name") from error
-        described = ray.get(manager.describe.remote(), timeout=MANAGER_SECONDS)
-    found_cluster = cluster_of(described["view"])
-    engine = RayEngine(ray, chosen, described["run_id"], found_cluster._value, found_cluster._config, False)
-    engine.master_port, engine.interpreters = described["master_port"], described["interpreters"]
-    engine.find_managers()
-    return keep(engine)

@@ -14,7 +14,6 @@ from roost._engine import LaunchRequest, Outcome, Surroundings
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
 from roost._ray_managers import RayTransport
-from roost._worker import Worker
 
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
 
@@ -46,13 +45,9 @@ class Hosted:
         except BaseException as raised:
             self._failure = Failure.of(raised)
             return
-        transport = RayTransport(ray, os.environ["ROOST_NAMESPACE"])
-        set_transport(transport)
+        set_transport(RayTransport(ray, os.environ["ROOST_NAMESPACE"]))
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
         self._failure = self._host.failure
-        if isinstance(self._host.worker, Worker):
-            info = self._host.worker.worker_info
-            transport.tell("WorkerManager.register_worker", [str(info.address), info.to_json()])
 
     def __repr__(self) -> str:
         """What Ray shows before each line that the worker writes."""

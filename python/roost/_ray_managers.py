@@ -165,10 +165,6 @@ class RayTransport:
         actor = self._ray.get_runtime_context().get_actor_id() or ""
         return self._manager(method).answer.remote(self._who(), actor, number, request)
 
-    def tell(self, method: str, args: list[Any]) -> None:
-        """The same without waiting for the answer."""
-        self._send(method, args, next(self._numbers))
-
     def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
         ray = self._ray
         name, start = method.partition(".")[0], time.monotonic()

@@ -47,6 +47,10 @@ def last_json(out: str, err: str = "") -> Any:
     raise AssertionError(f"the driver printed no JSON:\n{out}\n{err}")
 
 
+class NotUp(RuntimeError):
+    """The nodes did not start."""
+
+
 class RayCluster:
     """Nodes with addresses 127.0.0.2, .3, ...; the first that is listed is the head.
 
@@ -68,8 +72,6 @@ class RayCluster:
         self.last_bytes = addresses or list(range(2, 2 + nodes))
         counts = gpus if isinstance(gpus, list) else [gpus] * len(self.last_bytes)
         self.folder = Path(tempfile.mkdtemp(prefix="rr", dir="/tmp"))
-        self.port = free_port()
-        self.address = f"127.0.0.{self.last_bytes[0]}:{self.port}"
         (self.folder / "h").mkdir()
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         self.environment |= {
@@ -94,17 +96,29 @@ class RayCluster:
         self.holder: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        request = {"nodes": self.nodes, "port": self.port}
+        # Ray gives a node 30 seconds to start, whatever else the machine does.
+        for tries_left in (2, 1, 0):
+            try:
+                self._start()
+                return self
+            except NotUp:
+                self._end()
+                if not tries_left:
+                    self.close()
+                    raise
+            except BaseException:
+                self.close()
+                raise
+        raise AssertionError("unreachable")
+
+    def _start(self) -> None:
+        self.port = free_port()
+        self.address = f"127.0.0.{self.last_bytes[0]}:{self.port}"
         self.log = open(self.folder / "holder.log", "w")
         self.holder = subprocess.Popen(
             [sys.executable, __file__], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
         )  # fmt: skip
-        try:
-            self.tell(request)
-        except BaseException:
-            self.close()
-            raise
-        return self
+        self.tell({"nodes": self.nodes, "port": self.port})
 
     def tell(self, request: Any) -> Any:
         """Sends the holder a request and returns its answer."""
@@ -113,7 +127,7 @@ class RayCluster:
         self.holder.stdin.flush()
         line = self.holder.stdout.readline()
         if not line:
-            raise RuntimeError(f"the cluster did not come up:\n{(self.folder / 'holder.log').read_text()}")
+            raise NotUp(f"the cluster did not come up:\n{(self.folder / 'holder.log').read_text()}")
         return json.loads(line)
 
     def add_node(self, last: int, gpus: int = 8, cpus: int = 8, variables: dict[str, str] | None = None) -> None:
@@ -157,6 +171,10 @@ class RayCluster:
         return last_json(done.stdout, done.stderr)
 
     def close(self) -> None:
+        self._end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self) -> None:
         if self.holder:
             assert self.holder.stdin and self.holder.stdout
             self.holder.stdin.close()
@@ -172,7 +190,6 @@ class RayCluster:
             self.holder.stdout.close()
             self.log.close()
             self.holder = None
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()

@@ -23,9 +23,21 @@ def four() -> Iterator[RayCluster]:
 
 # What the drivers below have in common: workers that importing processes can find too.
 MODULE = '''
-import os, signal, threading, time
+import asyncio, os, signal, threading, time
 import ray
+from roost import CollectiveManager, DeviceLockManager, NodeManager, WorkerManager
 from roost import Cluster, FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, Worker
+
+class Together(Worker):
+    def __init__(self):
+        super().__init__()
+        self.here, self.all = 0, asyncio.Event()
+    async def meet(self, count):
+        self.here += 1
+        if self.here == count:
+            self.all.set()
+        await self.all.wait()
+        return self._rank
 
 class Small(Worker):
     def __init__(self, base=0, failing=-1):
@@ -43,6 +55,15 @@ class Small(Worker):
     def size(self, value): return len(value)
     def block(self): time.sleep(600)
     def die(self): os.kill(os.getpid(), signal.SIGKILL)
+    def ask(self):
+        info = WorkerManager.get_proxy().get_worker_info("askers:1")
+        nodes = NodeManager.get_proxy()
+        with self.device_lock:
+            pass
+        return [info.node_ip, info.cluster_node_rank, nodes.get_master_ip(), nodes.get_master_port(), [node.node_ip for node in nodes.get_nodes()], self.acquire_free_port() > 1023]
+    def take(self):
+        self.device_lock.acquire()
+        return True
     def view(self):
         cluster = Cluster()
         return [[node.node_ip, node.num_accelerators] for node in cluster.nodes]
@@ -329,6 +350,35 @@ def test_a_manager_that_is_killed_is_there_again(four: RayCluster) -> None:
         """)
     )
     assert seen == [[True, 1, 2, True, True]] * 3 + ["127.0.0.5"]
+
+
+def test_workers_ask_the_managers_and_locks_end_with_their_holder(four: RayCluster) -> None:
+    """The registry behind the actors is the local engine's."""
+    seen = four.drive(
+        script("""
+        cluster = Cluster(num_nodes=4, engine="ray")
+        engine = cluster._engine_link()
+        group = Small.create_group().launch(cluster, FlexiblePlacementStrategy([[0], [9]]), name="askers")
+        other = Small.create_group().launch(cluster, FlexiblePlacementStrategy([[9]]), name="others")
+        together = Together.create_group().launch(cluster, NodePlacementStrategy([0]), name="together")
+        found = [group.ask().wait(), engine.master_port, WorkerManager.get_proxy().get_worker_info("nobody:0")]
+        group.execute_on(1).take().wait()
+        waiting = other.take()
+        try:
+            waiting.wait(2)
+        except roost.Timeout:
+            found.append("waits")
+        os.kill(group.pid().wait()[1], signal.SIGKILL)
+        found.append(waiting.wait(60))
+        found.append([handle.wait(60) for handle in [together.meet(20) for _ in range(20)]] == [[0]] * 20)
+        CollectiveManager.get_proxy().set_master_port_info("x", 1)
+        found.append(CollectiveManager.get_proxy().get_master_port_info("x"))
+        print(json.dumps(found))
+        """)
+    )
+    told, port, nobody, waits, had, met, info = seen
+    assert told == [["127.0.0.3", 1, "127.0.0.2", port, ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"], True]] * 2
+    assert (nobody, waits, had, met, info) == (None, "waits", [True], True, 1)
 
 
 def test_names_are_free_again_after_each_end(four: RayCluster) -> None:

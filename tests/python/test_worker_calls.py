@@ -203,6 +203,7 @@ def test_threads_of_one_worker_run_calls_at_once(workers: WorkerHome) -> None:
         assert [handle.wait(60) for handle in [group.echo(number) for number in range(50)]] == [[number] for number in range(50)]
 
 
+@pytest.mark.local  # Ray has its event loop in a thread beside the main one
 def test_coroutines_run_at_once_on_one_loop(workers: WorkerHome) -> None:
     with Asynchronous.create_group().launch(workers.cluster("1x2"), name="coroutines") as group:
         assert [handle.wait(60) for handle in [group.meet(20) for _ in range(20)]] == [[True, True]] * 20

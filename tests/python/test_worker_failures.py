@@ -79,6 +79,7 @@ def test_a_failure_is_told_although_others_wait_for_it_for_ever(group: roost.Wor
 # --- workers that die
 
 
+@pytest.mark.local  # Ray does not tell by what a process ended
 def test_a_worker_that_dies_leaves_its_call_unknown_and_the_others_alone(own_workers: WorkerHome) -> None:
     with Helper.create_group().launch(own_workers.cluster("1x4"), name="dying") as group:
         with pytest.raises(roost.WorkerError, match="rank 2 of group 'dying' .* failed in 'die_on': .*killed by signal 9") as caught:
@@ -151,6 +152,7 @@ def test_a_constructor_that_raises_raises_from_launch(own_workers: WorkerHome, w
     own_workers.engine.wait_empty()
 
 
+@pytest.mark.local  # the same
 def test_a_constructor_that_exits_or_dies_raises_from_launch(own_workers: WorkerHome) -> None:
     with pytest.raises(roost.WorkerError, match=r"RuntimeError: the constructor of Refusing called sys.exit\(7\)"):
         Refusing.create_group(0, "exit").launch(own_workers.cluster("1x2"), name="refusing")
