@@ -49,9 +49,9 @@ ROOST_API enum roost_code roost_worker_refuse(struct roost_worker *worker,
                                               const struct roost_bytes *bytes, size_t count,
                                               struct roost_error *err) ROOST_MUST_USE;
 
-/* Takes the next request, waiting `timeout_ms` for it (-1 = as long as it takes). *out is NULL when none
- * came in time, or, with roost_worker_is_over, when none will come any more. Fails when what came is
- * not a request: the worker is of no use then. */
+/* Takes the next request, waiting `timeout_ms` for it (-1 = as long as it takes, or until a signal was
+ * handled). *out is NULL when none came in time, or, with roost_worker_is_over, when none will come any
+ * more. Fails when what came is not a request: the worker is of no use then. */
 ROOST_API enum roost_code roost_worker_next(struct roost_worker *worker, int32_t timeout_ms,
                                             struct roost_request **out,
                                             struct roost_error *err) ROOST_MUST_USE;

@@ -1,8 +1,6 @@
 /* worker_channel.c - the worker's side of calls: a WorkerChannel.
  *
- * Waiting is done without the GIL, in poll, so that Python's signal handlers run. */
-#include <errno.h>
-#include <poll.h>
+ * Waiting is done without the GIL, and ends for Python's signal handlers. */
 #include <time.h>
 
 #include "binding.h"
@@ -94,34 +92,31 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Takes what is there, waiting for it until `deadline` (-1 = no limit); *out NULL when time was up or
- * the driver has gone. False with an exception. */
-static bool take(struct channel_object *it, int64_t deadline, struct roost_request **out)
+/* Takes the next request within `wait_ms` (-1 = no limit); *out NULL when time was up or the driver has
+ * gone. False with an exception. */
+static bool take(struct channel_object *it, int32_t wait_ms, struct roost_request **out)
 {
+    int64_t deadline = wait_ms < 0 ? -1 : now_ms() + wait_ms;
     for (;;) {
         struct roost_error error;
         enum roost_code code;
-        bool is_over, is_late = false;
-        int failure = 0;
+        bool is_over;
         Py_BEGIN_ALLOW_THREADS
-        code = roost_worker_next(it->worker, 0, out, &error);
+        code = roost_worker_next(it->worker, wait_ms, out, &error);
         is_over = roost_worker_is_over(it->worker);
-        if (code == ROOST_OK && !*out && !is_over) {
-            int64_t left = deadline < 0 ? -1 : deadline - now_ms();
-            is_late = deadline >= 0 && left <= 0;
-            struct pollfd wait = {.fd = roost_worker_fd(it->worker), .events = POLLIN};
-            if (!is_late && poll(&wait, 1, (int)left) < 0)
-                failure = errno;
-        }
         Py_END_ALLOW_THREADS
         if (code != ROOST_OK) {
             binding_raise(binding_of(Py_TYPE((PyObject *)it)), &error, NULL, NULL);
             return false;
         }
-        if (*out || is_over || is_late)
+        if (*out || is_over)
             return true;
-        if (failure == EINTR && PyErr_CheckSignals() < 0)
+        if (PyErr_CheckSignals() < 0)
             return false;
+        int64_t left = deadline < 0 ? -1 : deadline - now_ms();
+        if (deadline >= 0 && left <= 0)
+            return true;
+        wait_ms = (int32_t)left;
     }
 }
 
@@ -138,7 +133,7 @@ static PyObject *next(PyObject *self, PyObject *args)
     }
     struct roost_request *request = NULL;
     it->is_taking = true;
-    bool is_good = take(it, wait_ms < 0 ? -1 : now_ms() + wait_ms, &request);
+    bool is_good = take(it, wait_ms, &request);
     it->is_taking = false;
     if (!is_good)
         return NULL;

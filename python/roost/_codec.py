@@ -13,6 +13,7 @@ Bytes that come from anywhere but the inherited channel of a worker must never b
 import itertools
 import pickle
 import struct
+from pickle import dumps, loads
 from typing import Any
 
 PROTOCOL = 5
@@ -35,22 +36,28 @@ class Lent:
         return bytes, (pickle.PickleBuffer(self.data),)
 
 
-def lend(value: Any, depth: int = 3) -> Any:
+def has_large(members: tuple[Any, ...]) -> bool:
+    """Whether large bytes are among the members, or the members of tuples there."""
+    for member in members:
+        kind = type(member)
+        if (kind is bytes and len(member) >= LARGE) or (kind is tuple and has_large(member)):
+            return True
+    return False
+
+
+def lend(value: Any) -> Any:
     """The value with large bytes lent: itself, or as a member of tuples, which nobody can tell from their copies."""
     if type(value) is bytes and len(value) >= LARGE:
         return Lent(value)
-    if type(value) is tuple and depth:
-        members = [lend(member, depth - 1) for member in value]
-        return tuple(members) if any(ours is not theirs for ours, theirs in zip(members, value)) else value
-    return value
+    return tuple(map(lend, value)) if type(value) is tuple else value
 
 
 def pickle_value(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes:
     """The pickle; `buffers` takes the memory that is not in it, None has everything in it."""
     take = None if buffers is None else buffers.append
     try:
-        data = pickle.dumps(value, PROTOCOL, buffer_callback=take)
-        if MAIN not in data:
+        data = dumps(value, PROTOCOL, buffer_callback=take)
+        if data.find(MAIN) < 0:  # quicker than `in`
             return data
     except Exception:  # classes may raise anything; cloudpickle tells what cannot be sent at all
         pass
@@ -65,16 +72,15 @@ def padding(length: int) -> bytes:
     return bytes(-length % ALIGNMENT)
 
 
-def encode(value: Any) -> Parts:
+def encode(value: tuple[Any, ...]) -> Parts:
     """The parts of a message, which is what they are one behind the other. Raises what pickle raises."""
     buffers: list[pickle.PickleBuffer] = []
-    data = pickle_value(lend(value), buffers)
-    if not buffers:
-        return [PLAIN, data]
-    try:
-        memory = [buffer.raw() for buffer in buffers]
-    except BufferError:  # lies about, in steps
-        return [PLAIN, pickle_value(value, None)]
+    data = pickle_value(lend(value) if has_large(value) else value, buffers)
+    return with_memory(data, buffers) if buffers else [PLAIN, data]
+
+
+def with_memory(data: bytes, buffers: list[pickle.PickleBuffer]) -> Parts:
+    memory = [buffer.raw() for buffer in buffers]
     lengths = [len(data), *(view.nbytes for view in memory)]
     head = WITH_MEMORY + COUNT.pack(len(memory)) + struct.pack(f"<{len(lengths)}Q", *lengths)
     parts: Parts = [head + padding(len(head)), data]
@@ -85,8 +91,8 @@ def encode(value: Any) -> Parts:
 
 def decode(message: memoryview) -> Any:
     """The value; its arrays are views of the message."""
-    if message[:1] == PLAIN:
-        return pickle.loads(message[1:])
+    if not message[0]:
+        return loads(message[1:])
     (count,) = COUNT.unpack_from(message, 1)
     lengths = struct.unpack_from(f"<{count + 1}Q", message, 1 + COUNT.size)
     at = 1 + COUNT.size + 8 * len(lengths)
@@ -95,4 +101,4 @@ def decode(message: memoryview) -> Any:
         at += -at % ALIGNMENT
         views.append(message[at : at + length])
         at += length
-    return pickle.loads(views[0], buffers=views[1:])
+    return loads(views[0], buffers=views[1:])

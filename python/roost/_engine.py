@@ -67,6 +67,9 @@ class CallLink(Protocol):
     async def async_wait(self) -> None:
         """Until each rank has its outcome, without holding the event loop up."""
 
+    def values(self) -> list[Any] | None:
+        """What every rank gave, when all have; None otherwise. Made for speed: outcomes() tells the same and more."""
+
     def outcomes(self) -> list[Outcome]:
         """In the order of the ranks asked; those that have none yet are pending."""
 

@@ -8,12 +8,11 @@ import asyncio
 import inspect
 import pickle
 import threading
-import time
 import traceback
 from collections.abc import Mapping
-from contextvars import Token
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
+from time import perf_counter
+from types import CoroutineType, TracebackType
 from typing import Any
 
 from roost._engine import Outcome, Surroundings
@@ -67,22 +66,22 @@ def carry(raised: BaseException) -> bytes | None:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Answer:
     """What a method gave, or how it failed."""
 
     value: Any = None
     failure: Failure | None = None
     seconds: float = 0.0
-    timers: Mapping[str, float] = field(default_factory=dict)
+    timers: Mapping[str, float] | None = None
 
     def outcome(self, rank: int) -> Outcome:
         if self.failure is None:
-            return Outcome(rank, "value", self.value, seconds=self.seconds, timers=self.timers)
+            return Outcome(rank, "value", self.value, seconds=self.seconds, timers=self.timers or {})
         failure = self.failure
         return Outcome(
             rank, "error", error=failure.error, traceback=failure.traceback, exception=failure.exception,
-            seconds=self.seconds, timers=self.timers,
+            seconds=self.seconds, timers=self.timers or {},
         )  # fmt: skip
 
     def unsendable(self, method: str, raised: BaseException) -> "Answer":
@@ -129,29 +128,35 @@ class Host:
 
     def run(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
         """Runs a method to its end; one that is a coroutine function on an event loop beside this thread."""
-        run = Run(method)
+        timers: dict[str, float] = {}
+        token = call_timers.set(timers)
+        begin = perf_counter()
         try:
             value = self._find(method)(*args, **kwargs)
-            if inspect.iscoroutine(value):
+            if type(value) is CoroutineType:
                 value = asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
-            return run.gave(value)
+            return Answer(value, None, perf_counter() - begin, timers)
         except BaseException as raised:
-            return run.failed(raised)
+            seconds = perf_counter() - begin
+            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
         finally:
-            run.over()
+            call_timers.reset(token)
 
     async def run_async(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
         """The same on the running event loop; a plain method holds it up."""
-        run = Run(method)
+        timers: dict[str, float] = {}
+        token = call_timers.set(timers)
+        begin = perf_counter()
         try:
             value = self._find(method)(*args, **kwargs)
             if inspect.isawaitable(value):
                 value = await value
-            return run.gave(value)
+            return Answer(value, None, perf_counter() - begin, timers)
         except BaseException as raised:
-            return run.failed(raised)
+            seconds = perf_counter() - begin
+            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
         finally:
-            run.over()
+            call_timers.reset(token)
 
     def _find(self, method: str) -> Any:
         if method.startswith("_"):
@@ -167,24 +172,4 @@ class Host:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name="roost-methods", daemon=True).start()
             return self._loop
-
-
-class Run:
-    """One method on its way."""
-
-    def __init__(self, method: str) -> None:
-        self._method = method
-        self._timers: dict[str, float] = {}
-        self._token: Token[dict[str, float] | None] = call_timers.set(self._timers)
-        self._begin = time.perf_counter()
-
-    def gave(self, value: Any) -> Answer:
-        return Answer(value, None, time.perf_counter() - self._begin, self._timers)
-
-    def failed(self, raised: BaseException) -> Answer:
-        seconds = time.perf_counter() - self._begin
-        return Answer(None, Failure.of(tamed(raised, repr(self._method)), 1), seconds, self._timers)
-
-    def over(self) -> None:
-        call_timers.reset(self._token)
 

@@ -19,7 +19,7 @@ from roost._host import Answer, Failure
 from roost._managers import set_namespace
 from roost._program import find_program
 from roost._screen import Screen
-from roost._serve import START, SearchPath, Start, read_value
+from roost._serve import START, SearchPath, Start, read_failure, read_value
 from roost._warm import library_modules
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ def wait_ready(group: _roost.Group, request: LaunchRequest) -> None:
 
 
 def read_refusal(rank: int, message: bytes) -> Outcome:
-    answer = decode(memoryview(message))
-    assert isinstance(answer, Answer)
-    return answer.outcome(rank)
+    return read_failure(memoryview(message)).outcome(rank)
 
 
 def end_of(group: _roost.Group, rank: int) -> dict[str, Any] | None:
@@ -202,6 +200,7 @@ class Watch:
 class LocalCall:
     def __init__(self, group: LocalGroup, call: _roost.Call) -> None:
         self._group, self._call = group, call
+        self._answers: list[tuple[Any, float, dict[str, float] | None]] | None = None
 
     def wait(self, timeout: float | None) -> bool:
         return self._call.wait(timeout)
@@ -216,7 +215,23 @@ class LocalCall:
         while not self._call.done():
             await self._group.watch().wait()
 
+    def values(self) -> list[Any] | None:
+        if self._answers is None:
+            answers = []
+            for _, word, message, _ in self._call.outcomes():
+                if word != "value":
+                    return None
+                try:
+                    answers.append(decode(memoryview(message)))
+                except Exception:  # outcomes() tells of it
+                    return None
+            self._answers = answers
+        return [answer[0] for answer in self._answers]
+
     def outcomes(self) -> list[Outcome]:
+        if self._answers is not None:  # the same objects as in values()
+            told = zip(self._call.outcomes(), self._answers, strict=True)
+            return [Outcome(told[0], "value", value, seconds=seconds, timers=timers or {}) for told, (value, seconds, timers) in told]
         return [self._read(*outcome) for outcome in self._call.outcomes()]
 
     def _read(self, rank: int, word: str, message: _roost.Answer | bytes, why: str) -> Outcome:
@@ -239,9 +254,7 @@ def read_answer(message: memoryview) -> Answer:
 def read_error(rank: int, message: memoryview) -> Outcome:
     """The worker's error; a request that was dropped unanswered has the library's own words."""
     try:
-        answer = decode(message)
-        if isinstance(answer, Answer):
-            return answer.outcome(rank)
+        return read_failure(message).outcome(rank)
     except Exception:
         pass
     return Outcome(rank, "error", error=bytes(message).decode(errors="replace"))

@@ -152,6 +152,10 @@ class RayCall:
             # How each of them ended is told by outcomes().
             await asyncio.gather(*(asyncio.wrap_future(ref.future()) for ref in refs), return_exceptions=True)
 
+    def values(self) -> list[Any] | None:
+        outcomes = self.outcomes()
+        return [outcome.value for outcome in outcomes] if all(outcome.kind == "value" for outcome in outcomes) else None
+
     def outcomes(self) -> list[Outcome]:
         self._take()
         return [outcome or Outcome(rank.rank, "pending") for rank, outcome in zip(self._ranks, self._outcomes, strict=True)]

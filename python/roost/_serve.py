@@ -46,15 +46,21 @@ def answer_parts(method: str, answer: Answer) -> tuple[bool, Parts]:
     """Whether it is a value, and the parts of the message; what cannot be sent becomes an error."""
     if answer.failure is None:
         try:
-            return True, encode((answer.value, answer.seconds, dict(answer.timers)))
+            return True, encode((answer.value, answer.seconds, answer.timers or None))
         except BaseException as raised:
             answer = answer.unsendable(method, raised)
-    return False, encode(answer)
+    return False, encode((answer,))
 
 
 def read_value(message: memoryview) -> Answer:
     value, seconds, timers = decode(message)
     return Answer(value, None, seconds, timers)
+
+
+def read_failure(message: memoryview) -> Answer:
+    (answer,) = decode(message)
+    assert isinstance(answer, Answer)
+    return answer
 
 
 def send(request: _roost.Request, method: str, answer: Answer) -> None:
@@ -63,7 +69,7 @@ def send(request: _roost.Request, method: str, answer: Answer) -> None:
         request.reply(parts) if is_value else request.fail(parts)
     except _roost.Error as error:
         if is_value and error.code == "limit":  # too large to be sent at all
-            request.fail(encode(answer.unsendable(method, error)))
+            request.fail(encode((answer.unsendable(method, error),)))
 
 
 def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
@@ -125,7 +131,7 @@ def accept(channel: _roost.WorkerChannel, request: _roost.Request) -> None:
 
 def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Failure) -> int:
     print(failure.traceback, file=sys.stderr, end="", flush=True)
-    parts = encode(Answer(None, failure))
+    parts = encode((Answer(None, failure),))
     try:
         channel.refuse(parts)
         request.fail(parts)

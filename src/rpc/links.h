@@ -23,10 +23,12 @@ struct links_options {
     int32_t rank_count;
     size_t outbox_max; /* bytes queued for one link before a call waits for room; 0 = 64 MiB */
     size_t answer_max; /* bytes of one answer; 0 = 4 GiB less one */
-    int32_t
-        close_grace_ms; /* between a channel's end and links_end, which tells better what happened,
-                               before its calls are unknown; 0 = 1,000, -1 = none */
-    int other_fd; /* also watched; -1 = none. Readable: on_other is called, with the lock held */
+    /* How long after a channel's end links_end is waited for, which tells better what happened, before
+     * its calls are unknown; 0 = 1,000, -1 = not at all. */
+    int32_t close_grace_ms;
+    /* Also watched; -1 = none. Readable: on_other is called, with the lock held, and takes all there is;
+     * when the other side has closed, for the last time. */
+    int other_fd;
     void (*on_other)(void *context);
     void (*on_cut)(void *context, int32_t rank, int32_t life, const char *why);
     void *context;

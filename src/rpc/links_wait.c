@@ -64,12 +64,13 @@ static void handle_link(struct links *links, const struct epoll_event *event)
 
 static void handle(struct links *links, const struct epoll_event *events, int count)
 {
-    bool has_other = false, is_due = false;
+    bool has_other = false, is_due = false, is_over = false;
     for (int i = 0; i < count; i++) {
         int32_t mark = (int32_t)(uint32_t)events[i].data.u64;
         if (mark == MARK_WAKE)
             empty(links->wake_fd);
         has_other |= mark == MARK_OTHER;
+        is_over |= mark == MARK_OTHER && (events[i].events & (EPOLLHUP | EPOLLERR));
         is_due |= mark == MARK_TIMER;
         if (mark >= 0)
             handle_link(links, &events[i]);
@@ -79,6 +80,9 @@ static void handle(struct links *links, const struct epoll_event *events, int co
         links->options.on_other(links->options.context);
         links->has_changed = true;
     }
+    /* The end of it would be news for ever. */
+    if (is_over)
+        (void)links_watch(links, EPOLL_CTL_DEL, links->options.other_fd, 0, (struct mark){0, 0});
     if (is_due)
         handle_timer(links);
 }

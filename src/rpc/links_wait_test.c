@@ -128,6 +128,33 @@ TEST(who_waits_also_hears_of_what_happens_elsewhere)
     close(other.fd);
 }
 
+static int other_ends[2];
+
+static void take_all(void *context)
+{
+    char bytes[64];
+    (void)context;
+    while (recv(other_ends[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        other.count++;
+}
+
+TEST(the_end_of_what_happens_elsewhere_is_told_once)
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, other_ends), 0);
+    other.count = 0;
+    struct links_options options = {
+        .rank_count = 1, .other_fd = other_ends[0], .on_other = take_all};
+    net_open_with(&net, options, true);
+    write_all(other_ends[1], "last", 4);
+    close(other_ends[1]);
+    assert_true(is_readable(links_fd(net.links)));
+    links_pump(net.links);
+    assert_int_equal(other.count, 1);
+    assert_false(is_readable(links_fd(net.links)));
+    net_close(&net);
+    close(other_ends[0]);
+}
+
 /* --- channels that close --- */
 
 TEST(a_closed_channel_waits_a_moment_for_the_words_of_its_end)
@@ -324,6 +351,7 @@ RUN_TESTS(cmocka_unit_test(waiting_ends_with_its_time_and_decides_nothing),
           cmocka_unit_test(what_came_in_time_stays_when_the_time_is_up),
           cmocka_unit_test(the_descriptor_is_readable_when_there_is_something_to_do),
           cmocka_unit_test(who_waits_also_hears_of_what_happens_elsewhere),
+          cmocka_unit_test(the_end_of_what_happens_elsewhere_is_told_once),
           cmocka_unit_test(a_closed_channel_waits_a_moment_for_the_words_of_its_end),
           cmocka_unit_test(a_closed_channel_is_cut_when_nobody_tells_of_its_end),
           cmocka_unit_test(a_channel_that_is_closed_for_sending_only_is_closed),

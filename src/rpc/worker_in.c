@@ -32,7 +32,7 @@ static int take_fd(struct roost_worker *worker)
     return fd;
 }
 
-/* As recv, and keeps a descriptor that comes along. The kernel closes any more than one: the driver does
+/* As recv (only one that waits is interrupted by signals), and keeps a descriptor that comes along. The kernel closes any more than one: the driver does
  * not send them. */
 static ssize_t receive(struct roost_worker *worker, void *at, size_t len, int flags)
 {
@@ -48,7 +48,7 @@ static ssize_t receive(struct roost_worker *worker, void *at, size_t len, int fl
     ssize_t got;
     do /* a reset says that the driver has gone without reading all; what it sent is still here */
         got = recvmsg(worker->fd, &message, flags | MSG_CMSG_CLOEXEC);
-    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    while (got < 0 && (errno == ECONNRESET || (errno == EINTR && flags)));
     for (struct cmsghdr *item = got > 0 ? CMSG_FIRSTHDR(&message) : NULL; item;
          item = CMSG_NXTHDR(&message, item)) {
         int fd;
@@ -95,6 +95,8 @@ static bool fill(struct roost_worker *worker, int64_t deadline)
         if (left == 0 || (poll(&more, 1, left) == 0 && timers_left_ms(deadline) == 0))
             return false;
     }
+    if (got < 0 && errno == EINTR)
+        return false;
     if (got <= 0) {
         atomic_store(&worker->is_over, true);
         return false;

@@ -111,7 +111,8 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
         return false;
     }
     return check_num_nodes(options->num_nodes, config, diag) &&
-           find_nodes(cluster, text, options->snapshot, at, diag) && topology_order_nodes(cluster, text, diag) &&
+           find_nodes(cluster, text, options->snapshot, at, diag) &&
+           topology_order_nodes(cluster, text, diag) &&
            (config ? apply_config(cluster, config, diag)
                    : cut_to_num_nodes(cluster, options->num_nodes, NOWHERE, diag)) &&
            count_accelerators(cluster, at, diag) && topology_add_groups(cluster, config, diag);

@@ -49,11 +49,8 @@ static void start(struct roost_group *group, int64_t number, struct pending *out
     }
     struct roost_bytes bytes[] = {{&number, sizeof number},
                                   {filler, draw(50) == 0 ? draw(PAYLOAD_MAX) : draw(64)}};
-    struct roost_call_options options = {.method = "note",
-                                         .bytes = bytes,
-                                         .byte_count = 2,
-                                         .ranks = ranks,
-                                         .rank_count = count};
+    struct roost_call_options options = {
+        .method = "note", .bytes = bytes, .byte_count = 2, .ranks = ranks, .rank_count = count};
     out->number = number;
     out->call = roost_group_call(group, &options, &err);
     if (!out->call)

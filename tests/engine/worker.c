@@ -161,7 +161,8 @@ static void fill(const char *count)
 static void eat(const char *count)
 {
     size_t size = (size_t)atoll(count);
-    volatile char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *bytes =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (size_t i = 0; bytes != MAP_FAILED && i < size; i += 4096)
         bytes[i] = 1;
 }

@@ -4,9 +4,11 @@ independent reference. The same through the program.
 ROOST_EXAMPLES  how many random layouts
 """
 
+import itertools
 import json
 import os
 import random
+import re
 import subprocess
 import warnings
 from argparse import Namespace
@@ -390,3 +392,33 @@ def test_nodes_are_told_once() -> None:
 def test_slots_that_are_no_counts_are_refused(slots: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         get_engine_layout(Namespace(rollout_num_gpus=8), slots_of_node=slots)
+
+
+def test_every_cure_of_a_straddling_engine_is_one() -> None:
+    """What the hint names is done, and lays out."""
+    told = {"engine": 0, "placeholder": 0}
+    for per_node, ahead, size, engines in itertools.product((4, 6, 8), range(8), range(2, 9), (1, 2, 3)):
+        if size > per_node:
+            continue
+        before = [{"worker_type": "regular", "num_gpus": ahead, "num_gpus_per_engine": 1}] if ahead else []
+        count = size * engines
+
+        def lay_out(groups: list[dict[str, Any]], per_node: int = per_node) -> Any:
+            total = sum(group["num_gpus"] for group in groups)
+            return layout_of(debug_rollout_only=True, num_gpus_per_node=per_node, rollout_num_gpus=total, sglang=[{"name": "a", "server_groups": groups}])
+
+        last = {"worker_type": "regular", "num_gpus": count, "num_gpus_per_engine": size}
+        try:
+            lay_out([*before, last])
+        except roost.Error as error:
+            if "would take slots" not in str(error):
+                continue
+            smaller = re.search(r"use (\d+) GPUs? per engine", error.hint)
+            assert smaller
+            lay_out([*before, last | {"num_gpus_per_engine": int(smaller[1])}])
+            told["engine"] += 1
+            gap = re.search(r"a placeholder of (\d+) GPUs? before it", error.hint)
+            if gap:
+                lay_out([*before, {"worker_type": "placeholder", "num_gpus": int(gap[1])}, last])
+                told["placeholder"] += 1
+    assert min(told.values()) > 20, told

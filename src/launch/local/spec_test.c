@@ -22,6 +22,7 @@ static void put_component(struct text *out, const char *name, int32_t process_co
     spec_put_string(out, sv_from(name));
     spec_put_list(out, (const char *const[]){"PATH=/bin", NULL});
     spec_put_list(out, (const char *const[]){"other", NULL});
+    spec_put_list(out, (const char *const[]){"warm", "--up", NULL});
     spec_put_int(out, RESTART_ON_FAILURE);
     spec_put_int(out, 3);
     spec_put_int(out, READY_PORT);
@@ -61,6 +62,8 @@ TEST(a_spec_is_read_as_it_was_written)
     assert_int_equal(spec.components[0].restart, RESTART_ON_FAILURE);
     assert_int_equal(spec.components[0].restart_max, 3);
     assert_string_equal(spec.components[0].after.first, "other");
+    assert_int_equal(spec.components[0].forker.count, 2);
+    assert_string_equal(spec.components[0].forker.first, "warm");
     const struct spec_process *process = &spec.processes[1];
     assert_int_equal(process->argv.count, 3);
     assert_string_equal(spec_next(process->argv.first), "--rank");
