@@ -329,12 +329,7 @@ class RayEngine:
         self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
         args: Sequence[Any], kwargs: Mapping[str, Any],
     ) -> Any:  # fmt: skip
-        """A named actor of the class itself on that node; returns without waiting for it."""
-        if not 0 <= node_rank < len(self.ids):
-            raise _roost.RankError(f"node_id {node_rank} is out of range: there are {len(self.ids)} nodes")
-        count = self._nodes[node_rank]["num_accelerators"]
-        if gpu_id is not None and not 0 <= gpu_id < count:
-            raise _roost.RankError(f"gpu_id {gpu_id} is out of range: {self.node_words(node_rank)} has {count} accelerators")
+        """A named actor of the class itself on that node, which is there; returns without waiting for it."""
         self._check_names({name})
         if gpu_id is not None:
             self.reserve({self.ids[node_rank]: {gpu_id}}, PROBE_SECONDS)

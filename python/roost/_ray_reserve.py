@@ -99,13 +99,16 @@ class Reservation:
                 log.info("the run in namespace %s gives no answer: %s", namespace, error)
                 continue
             clashes = {node: set(held[node]) & numbers for node, numbers in wanted.items() if node in held}
-            words = "; ".join(f"{self._node_words(node)}: {numbers_text(numbers)}" for node, numbers in sorted(clashes.items()) if numbers)
+            words = "; ".join(f"{self._node_words(node)}: {numbers_text(clashes[node])}" for node in sorted(clashes, key=self._rank) if clashes[node])
             if not words:
                 continue
             message = f"accelerators are in use by run {who} in namespace '{namespace}' ({words})"
             if self._is_reserving:
                 raise fault(EngineError, message, hint="place this run on others, end that run, or set roost.ray.reserve: false to share them")
             log.warning("%s; they are shared, as roost.ray.reserve is false", message)
+
+    def _rank(self, node_id: str) -> int:
+        return int(self._nodes[node_id]["node_rank"])
 
     def _node_words(self, node_id: str) -> str:
         node = self._nodes[node_id]
@@ -119,7 +122,7 @@ class Reservation:
     def _create(self, wanted: Devices) -> Any:
         from ray.util.placement_group import placement_group
 
-        nodes = sorted(wanted, key=lambda node: int(self._nodes[node]["node_rank"]))
+        nodes = sorted(wanted, key=self._rank)
         bundles = [self._bundle(node, len(wanted[node])) for node in nodes]
         name = f"{self._namespace}-{len(self._groups)}"
         try:
@@ -133,7 +136,7 @@ class Reservation:
         from ray.util.placement_group import remove_placement_group
 
         counted = {node: numbers for node, numbers in wanted.items() if self._total(node) > 0}
-        for node in sorted(set(wanted) - set(counted)):
+        for node in sorted(set(wanted) - set(counted), key=self._rank):
             log.warning("%s has accelerators that Ray was not told of: they are not reserved", self._node_words(node))
         if not counted:
             return
@@ -171,7 +174,8 @@ class Reservation:
         except Exception:
             free = {}
         words = []
-        for node, numbers in sorted(wanted.items(), key=lambda entry: int(self._nodes[entry[0]]["node_rank"])):
+        for node in sorted(wanted, key=self._rank):
+            numbers = wanted[node]
             left = free.get(node, {}).get(resource_of(self._nodes[node]["accelerator_type"]), 0)
             if left < len(numbers):
                 words.append(f"{self._node_words(node)} has {left:g} of {self._total(node):g} free, {len(numbers)} are wanted")

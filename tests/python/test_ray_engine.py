@@ -424,7 +424,7 @@ def test_allocate_is_what_the_seed_says(four: RayCluster) -> None:
     assert seen[4:8] == [
         ["RankError", "node_id 4 is out of range: there are 4 nodes"],
         ["RankError", "node_id -1 is out of range: there are 4 nodes"],
-        ["RankError", "gpu_id 8 is out of range: node 0 (127.0.0.2) has 8 accelerators"],
+        ["RankError", "gpu_id 8 is out of range: node 0 has 8 accelerators"],
         ["EngineError", "a worker named 'plain' is in namespace 'roost' already (launch it under another name, or close the group that has it)"],
     ]
     assert seen[8] == 31
@@ -471,7 +471,9 @@ def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster) 
         except roost.EngineError as error:
             print(json.dumps(str(error)))
         """)
-    for variables in ({"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"}):
+    # Ray tries for twenty seconds each time.
+    wrong, none = {"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"}
+    for variables in (wrong, none) if os.environ.get("ROOST_SOAK") == "1" else (wrong,):
         done = four.run(ask, **variables)
         said = last_json(done.stdout, done.stderr)
         assert "does not accept this process: its token is missing or wrong" in said, done.stdout + done.stderr
