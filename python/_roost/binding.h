@@ -144,6 +144,15 @@ void pieces_close(struct pieces *pieces);
  * exception. Free with PyMem_Free; *out_keeper keeps them alive. */
 const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper);
 
+/* Bytes of a document, grown without the GIL; free them. */
+struct document {
+    char *bytes;
+    size_t len, room;
+};
+
+/* Appends, as the library's writers ask; false without memory. */
+bool document_keep(void *document, const char *bytes, size_t len);
+
 /* Seconds or None as milliseconds, -1 = no limit; false with an exception. */
 bool binding_timeout(PyObject *seconds, int32_t *out_ms);
 

@@ -1,6 +1,8 @@
 /* buffers.c - Python's memory as pieces of a payload, its mappings as an environment, its seconds as
  * milliseconds. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "binding.h"
 
@@ -109,4 +111,20 @@ int32_t binding_slice(int32_t *left_ms)
     int32_t slice = *left_ms < SLICE_MS ? *left_ms : SLICE_MS;
     *left_ms -= slice;
     return slice;
+}
+
+bool document_keep(void *ctx, const char *bytes, size_t len)
+{
+    struct document *out = ctx;
+    if (out->room - out->len < len) {
+        size_t room = (out->len + len) * 2;
+        char *grown = realloc(out->bytes, room);
+        if (!grown)
+            return false;
+        out->bytes = grown;
+        out->room = room;
+    }
+    memcpy(out->bytes + out->len, bytes, len);
+    out->len += len;
+    return true;
 }

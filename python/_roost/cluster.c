@@ -209,28 +209,6 @@ static PyObject *get_warnings(PyObject *self, void *closure)
     return warnings;
 }
 
-/* Bytes of a document, grown without the GIL. */
-struct document {
-    char *bytes;
-    size_t len, room;
-};
-
-static bool keep(void *ctx, const char *bytes, size_t len)
-{
-    struct document *out = ctx;
-    if (out->room - out->len < len) {
-        size_t room = (out->len + len) * 2;
-        char *grown = realloc(out->bytes, room);
-        if (!grown)
-            return false;
-        out->bytes = grown;
-        out->room = room;
-    }
-    memcpy(out->bytes + out->len, bytes, len);
-    out->len += len;
-    return true;
-}
-
 PyObject *binding_snapshot(PyObject *module, PyObject *cluster)
 {
     struct binding *binding = PyModule_GetState(module);
@@ -239,7 +217,7 @@ PyObject *binding_snapshot(PyObject *module, PyObject *cluster)
     struct document document = {0};
     enum roost_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_render_cluster_json(cluster_value(cluster), keep, &document);
+    code = roost_render_cluster_json(cluster_value(cluster), document_keep, &document);
     Py_END_ALLOW_THREADS
     PyObject *bytes = code == ROOST_OK
                           ? PyBytes_FromStringAndSize(document.bytes, (Py_ssize_t)document.len)

@@ -6,28 +6,6 @@
 
 /* --- layouts --- */
 
-/* Bytes of a document, grown without the GIL. */
-struct document {
-    char *bytes;
-    size_t len, room;
-};
-
-static bool keep(void *ctx, const char *bytes, size_t len)
-{
-    struct document *out = ctx;
-    if (out->room - out->len < len) {
-        size_t room = (out->len + len) * 2;
-        char *grown = realloc(out->bytes, room);
-        if (!grown)
-            return false;
-        out->bytes = grown;
-        out->room = room;
-    }
-    memcpy(out->bytes + out->len, bytes, len);
-    out->len += len;
-    return true;
-}
-
 /* A tuple of counts as an array that PyMem_Free frees; false with an exception. */
 static bool take_counts(PyObject *tuple, int32_t **out, int32_t *out_count)
 {
@@ -58,7 +36,7 @@ static PyObject *render(struct roost_bundles *bundles, const struct roost_report
     struct document document = {0};
     enum roost_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_render_groups_json(bundles, keep, &document);
+    code = roost_render_groups_json(bundles, document_keep, &document);
     roost_bundles_free(bundles);
     Py_END_ALLOW_THREADS
     PyObject *text = code == ROOST_OK

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "launch/local/clock.h"
+#include "launch/local/doors.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -86,18 +87,7 @@ static void watch(const struct guardian *guardian)
 
 static bool prepare(struct guardian *guardian)
 {
-    sigset_t mask;
-    sigfillset(&mask);
-    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGHUP);
-    sigaddset(&mask, SIGQUIT);
-    guardian->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    for (int fd = GUARDIAN_CHANNEL; fd < GUARDIAN_CHANNEL + GUARDIAN_FD_COUNT; fd++)
-        if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-            return false;
+    guardian->signals = doors_open(GUARDIAN_CHANNEL, GUARDIAN_FD_COUNT);
     return guardian->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 

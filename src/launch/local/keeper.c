@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <roost/registry.h>
 
 #include "launch/local/clock.h"
+#include "launch/local/doors.h"
 #include "registry/namespaces.h"
 #include "registry/server.h"
 #include "rpc/channel.h"
@@ -36,18 +36,9 @@ struct keeper {
 
 static bool prepare(struct keeper *keeper)
 {
-    sigset_t mask;
-    sigfillset(&mask);
-    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGHUP);
-    sigaddset(&mask, SIGQUIT);
-    keeper->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    for (int fd = KEEPER_CHANNEL; fd < KEEPER_CHANNEL + KEEPER_FD_COUNT; fd++)
-        if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-            return false;
+    keeper->signals = doors_open(KEEPER_CHANNEL, KEEPER_FD_COUNT);
+    if (keeper->signals < 0)
+        return false;
     /* Two descriptors for every process that asks. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
