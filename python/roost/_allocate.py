@@ -53,9 +53,10 @@ def allocate(
 def check_node(cluster: "Cluster", node: int, accelerator: int | None) -> None:
     if not 0 <= node < cluster.num_nodes:
         raise _roost.RankError(f"node_id {node} is out of range: there are {cluster.num_nodes} nodes")
-    count = cluster.get_node_info(node).num_accelerators
-    if accelerator is not None and not 0 <= accelerator < count:
-        raise _roost.RankError(f"gpu_id {accelerator} is out of range: node {node} has {count} accelerators")
+    info = cluster.get_node_info(node)
+    if accelerator is not None and not 0 <= accelerator < info.num_accelerators:
+        where = f"node {node} ({info.node_ip})" if info.node_ip else f"node {node}"
+        raise _roost.RankError(f"gpu_id {accelerator} is out of range: {where} has {info.num_accelerators} accelerators")
 
 
 def group_settings(cluster: "Cluster", label: str | None, node_rank: int) -> tuple[dict[str, str], str | None]:

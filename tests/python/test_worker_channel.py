@@ -105,33 +105,46 @@ def test_a_wait_ends_in_time_with_the_driver_or_with_garbage() -> None:
         ours.ready([1])  # type: ignore[list-item]
 
 
-def test_one_thread_at_a_time_takes_requests_and_signals_are_handled_meanwhile() -> None:
+def test_signals_are_handled_while_a_request_is_waited_for() -> None:
     driver, ours = channel()
     caught = threading.Event()
-    refused: list[BaseException] = []
 
-    def second() -> None:
-        try:
-            while True:
-                ours.next(0)
-        except RuntimeError as error:
-            refused.append(error)
-        os.kill(os.getpid(), signal.SIGUSR1)
+    def disturb() -> None:
+        while not caught.wait(0.01):
+            os.kill(os.getpid(), signal.SIGUSR1)
 
-    before = signal.signal(signal.SIGUSR1, lambda *_: (caught.set(), driver.close()))
+    def handle(*_: object) -> None:
+        caught.set()
+        driver.close()
+
+    before = signal.signal(signal.SIGUSR1, handle)
     try:
-        thread = threading.Thread(target=second)
+        thread = threading.Thread(target=disturb)
         thread.start()
-        while True:
-            try:
-                assert ours.next() is None
-                break
-            except RuntimeError:
-                continue  # the other one was there first
+        assert ours.next() is None and ours.is_over and caught.is_set()
         thread.join()
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert caught.is_set() and "another thread is waiting" in str(refused[0])
+
+
+def test_one_thread_at_a_time_takes_requests() -> None:
+    driver, ours = channel()
+
+    def take() -> None:
+        while not ours.is_over:
+            try:
+                ours.next()
+            except RuntimeError:
+                pass  # the other one was there first
+
+    thread, pause = threading.Thread(target=take), threading.Event()
+    thread.start()
+    with pytest.raises(RuntimeError, match="another thread is waiting for the next request"):
+        while True:
+            ours.next(0)
+            pause.wait(0.01)
+    driver.close()
+    thread.join()
 
 
 # --- what is preloaded, and what is shown

@@ -1,7 +1,9 @@
 """What fails raises in the caller, says which rank and why, and takes nothing else with it."""
 
+import gc
 import os
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -119,6 +121,24 @@ def test_closing_ends_calls_and_processes(own_workers: WorkerHome) -> None:
         roost.WorkerGroup.from_group_name(Helper, "closed")
     with Helper.create_group().launch(own_workers.cluster("1x2"), name="closed") as again:
         assert again.add(1).wait() == [2, 3]
+
+
+def test_nothing_of_closed_groups_stays_in_the_driver(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("1x2")
+
+    def open_and_close(warm: bool) -> tuple[int, int]:
+        with Helper.create_group().launch(cluster, name="again", warm=warm) as group:
+            assert group.add(1).wait() == [2, 3] and len(group.echo(bytes(100_000)).wait()) == 2
+        del group
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    gc.collect()
+    gc.disable()  # what it takes away was not given back
+    try:
+        first = open_and_close(True)
+        assert [open_and_close(warm) for warm in (False, True)] == [first, first]
+    finally:
+        gc.enable()
 
 
 # --- launches that fail

@@ -1,0 +1,78 @@
+"""Cluster.allocate() on the local engine: a process of any class, by hand."""
+
+import os
+import signal
+from typing import Any
+
+import pytest
+from roost import Cluster, EngineError, Error, RankError, WorkerError
+from worker_home import WorkerHome
+
+pytestmark = pytest.mark.local
+
+
+class Counter:
+    def __init__(self, start: int = 0, fails: bool = False) -> None:
+        if fails:
+            raise LookupError("no such thing")
+        self.count = start
+
+    def add(self, number: int) -> int:
+        self.count += number
+        return self.count
+
+    def look(self) -> dict[str, str]:
+        return {name: os.environ.get(name, "") for name in ("CUDA_VISIBLE_DEVICES", "CLUSTER_NODE_RANK", "GROUP_NAME", "MODE", "RANK")}
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("2x4")
+    counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": "7"}, [40], {"fails": False})
+    assert counter.add.remote(2).wait() == 42
+    assert counter.add(1).wait(30) == 43
+    assert counter.look.remote().wait() == {"CUDA_VISIBLE_DEVICES": "2", "CLUSTER_NODE_RANK": "1", "GROUP_NAME": "counter", "MODE": "fast", "RANK": "7"}
+    on_cpu = Cluster.allocate(Counter, "cpu", node_rank=0)
+    assert on_cpu.look().wait()["CLUSTER_NODE_RANK"] == "0"
+    counter._close()
+    on_cpu._close()
+    assert cluster.allocate(Counter, "counter", 0, 0, {}).add(1).wait() == 1, "the name is free again"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ((Counter, "c", 2, 0, {}), RankError, "node_id 2 is out of range: there are 2 nodes"),
+        ((Counter, "c", -1, 0, {}), RankError, "node_id -1 is out of range"),
+        ((Counter, "c", 1, 4, {}), RankError, "gpu_id 4 is out of range: node 1 has 4 accelerators"),
+        ((Counter, "a:b", 1, 0, {}), Error, "a:b"),
+        ((Counter, "c"), TypeError, "pass node_id"),
+        ((Counter(), "c", 0, 0, {}), TypeError, "cls must be a class"),
+    ],
+)
+def test_what_the_cluster_does_not_have_is_refused(own_workers: WorkerHome, arguments: Any, kind: type, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        own_workers.cluster("2x4").allocate(*arguments)
+
+
+def test_a_taken_name_is_said(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("1x4")
+    cluster.allocate(Counter, "counter", 0, 0, {})
+    with pytest.raises(EngineError, match="'counter' is running already"):
+        cluster.allocate(Counter, "counter", 0, 1, {})
+
+
+def test_a_failing_constructor_is_told_by_the_first_call(own_workers: WorkerHome) -> None:
+    broken = own_workers.cluster("1x4").allocate(Counter, "broken", 0, 0, {}, cls_kwargs={"fails": True})
+    with pytest.raises(WorkerError, match="LookupError: no such thing"):
+        broken.add.remote(1).wait(60)
+
+
+def test_one_that_dies_fails_its_calls_alone(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("1x4")
+    first, second = cluster.allocate(Counter, "first", 0, 0, {}), cluster.allocate(Counter, "second", 0, 1, {})
+    with pytest.raises(WorkerError, match="killed by signal 9"):
+        first.die().wait(60)
+    assert second.add(5).wait(60) == 5
