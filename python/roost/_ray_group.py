@@ -5,11 +5,13 @@ and ends in exactly one outcome a rank. Ray never makes an actor or a call again
 
 import asyncio
 import os
+import pickle
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from roost._codec import pickle_value
 from roost._engine import LaunchRequest, Outcome, Surroundings
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
@@ -56,10 +58,10 @@ class Hosted:
     def report(self) -> Report:
         return Report(self._names, self._failure)
 
-    def call(self, method: str, payload: bytes) -> Answer:
+    def call(self, payload: bytes) -> Answer | bytes:
         assert self._host
-        read = read_arguments(payload)
-        return read if isinstance(read, Answer) else self._host.run(method, *read)
+        read = read_call(payload)
+        return read if isinstance(read, Answer) else pack(read[0], self._host.run(*read))
 
 
 class AsyncHosted(Hosted):
@@ -68,29 +70,43 @@ class AsyncHosted(Hosted):
     async def report(self) -> Report:  # type: ignore[override]
         return Hosted.report(self)
 
-    async def call(self, method: str, payload: bytes) -> Answer:  # type: ignore[override]
+    async def call(self, payload: bytes) -> Answer | bytes:  # type: ignore[override]
         assert self._host
-        read = read_arguments(payload)
-        return read if isinstance(read, Answer) else await self._host.run_async(method, *read)
+        read = read_call(payload)
+        return read if isinstance(read, Answer) else pack(read[0], await self._host.run_async(*read))
 
 
-def read_arguments(payload: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
-    """The arguments, or the answer that they cannot be read."""
-    from ray import cloudpickle
-
+def read_call(payload: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]] | Answer:
+    """Method and arguments, or the answer that they cannot be read."""
     if isinstance(payload, tuple):
         return payload
     try:
-        return cloudpickle.loads(payload)  # type: ignore[no-any-return]
+        return pickle.loads(payload)  # type: ignore[no-any-return]
     except BaseException as raised:
         failure = Failure.of(raised)
         return Answer(None, Failure(f"the arguments cannot be read there: {failure.error}", failure.traceback, failure.carried))
 
 
-def write_arguments(ray: Any, args: tuple[Any, ...], kwargs: dict[str, Any], count: int) -> Any:
-    """What is sent along with a call; large arguments are put into Ray's store once, for all ranks."""
-    payload = ray.cloudpickle.dumps((args, kwargs))
-    return payload if len(payload) <= INLINE_BYTES else ray.put((args, kwargs))
+def write_call(ray: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What is sent along with a call: bytes, which Ray hands on unread. Large arguments, and memory that arrays lend,
+    are put into Ray's store once, for all ranks."""
+    memory: list[pickle.PickleBuffer] = []
+    payload = pickle_value((method, args, kwargs), memory)
+    return ray.put((method, args, kwargs)) if memory or len(payload) > INLINE_BYTES else payload
+
+
+def pack(method: str, answer: Answer) -> Answer | bytes:
+    """The answer as it goes back: small ones as bytes, which costs Ray nothing; an answer that cannot be sent says so."""
+    memory: list[pickle.PickleBuffer] = []
+    try:
+        packed = pickle_value((answer.value, answer.failure, answer.seconds, answer.timers), memory)
+    except Exception as raised:
+        return answer.unsendable(method, raised)
+    return answer if memory or len(packed) > INLINE_BYTES else packed
+
+
+def unpack(answer: Answer | bytes) -> Answer:
+    return Answer(*pickle.loads(answer)) if isinstance(answer, bytes) else answer
 
 
 def death_words(error: BaseException, node: str) -> str:
@@ -108,6 +124,7 @@ class Rank:
 
     def __init__(self, rank: int, actor: Any, node: str) -> None:
         self.rank, self.actor, self.node = rank, actor, node
+        self.call = actor.call  # Ray makes it anew each time it is asked for
         self.end: str | None = None  # why it has ended, once that is known
 
 
@@ -124,7 +141,7 @@ class RayCall:
                 self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
                 continue
             try:
-                self._refs[index] = rank.actor.call.remote(method, payload)
+                self._refs[index] = rank.call.remote(payload)
             except Exception as error:  # Ray knows that it is gone: nothing was sent
                 rank.end = death_words(error, rank.node)
                 self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
@@ -134,13 +151,41 @@ class RayCall:
 
     def wait(self, timeout: float | None) -> bool:
         refs = self._waiting()
-        if refs:
+        if not refs:
+            return True
+        try:
+            # The usual way, and a quick one: every rank has a value, and all are fetched at once.
+            answers = self._ray.get(refs, timeout=timeout)
+        except self._ray.exceptions.GetTimeoutError:
+            return False
+        except Exception:  # some rank has none: each is told apart
             _, left = self._ray.wait(refs, num_returns=len(refs), timeout=timeout, fetch_local=False)
             return not left
+        with self._lock:
+            come = dict(zip(refs, answers, strict=True))
+            for index, ref in enumerate(self._refs):
+                if self._outcomes[index] is None and ref in come:
+                    self._outcomes[index] = self._read(self._ranks[index], come[ref])
+                    self._refs[index] = None
         return True
 
+    def _read(self, rank: Rank, answer: Answer | bytes) -> Outcome:
+        try:
+            return unpack(answer).outcome(rank.rank)
+        except Exception as error:
+            failure = Failure.of(error)
+            said = f"what {self._method!r} returned cannot be read here: {failure.error}"
+            return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
+
+    def values(self) -> list[Any] | None:
+        outcomes = self._outcomes
+        if any(outcome is None or outcome.kind != "value" for outcome in outcomes):
+            return None
+        return [outcome.value for outcome in outcomes if outcome is not None]
+
     def done(self) -> bool:
-        return self.wait(0)
+        refs = self._waiting()
+        return not refs or not self._ray.wait(refs, num_returns=len(refs), timeout=0, fetch_local=False)[1]
 
     def has_failed(self) -> bool:
         self._take()
@@ -151,10 +196,6 @@ class RayCall:
         if refs:
             # How each of them ended is told by outcomes().
             await asyncio.gather(*(asyncio.wrap_future(ref.future()) for ref in refs), return_exceptions=True)
-
-    def values(self) -> list[Any] | None:
-        outcomes = self.outcomes()
-        return [outcome.value for outcome in outcomes] if all(outcome.kind == "value" for outcome in outcomes) else None
 
     def outcomes(self) -> list[Outcome]:
         self._take()
@@ -176,8 +217,7 @@ class RayCall:
     def _outcome(self, rank: Rank, ref: Any) -> Outcome:
         errors = self._ray.exceptions
         try:
-            answer: Answer = self._ray.get(ref)
-            return answer.outcome(rank.rank)
+            return unpack(self._ray.get(ref)).outcome(rank.rank)
         except errors.ActorUnavailableError as error:  # it may be there again; whether this ran nobody knows
             return Outcome(rank.rank, "unknown", error=f"the worker on {rank.node} does not answer: {str(error).splitlines()[0]}")
         except (errors.RayActorError, errors.NodeDiedError, errors.OwnerDiedError, errors.ObjectLostError) as error:
@@ -206,7 +246,7 @@ class RayGroup:
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> RayCall:
         chosen = self._ranks if ranks is None else [self._ranks[rank] for rank in ranks]
-        return RayCall(self._ray, method, chosen, write_arguments(self._ray, args, kwargs, len(chosen)))
+        return RayCall(self._ray, method, chosen, write_call(self._ray, method, args, kwargs))
 
     def close(self) -> None:
         if self._is_closed:

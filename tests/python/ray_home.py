@@ -50,6 +50,7 @@ def part_of(base: roost.Cluster, spec: str, config: Any = None) -> roost.Cluster
         for node in base.nodes[:count]
     ]  # fmt: skip
     engine = copy.copy(base._ray_engine())
+    engine._is_owner = False
     engine.value = build_cluster(json.dumps({"roost": 1, "cluster": {"nodes": nodes}}), config, count)
     engine._nodes = [engine.value.node(rank) for rank in range(count)]
     engine.ids = engine.ids[:count]
@@ -82,4 +83,7 @@ class RayHome:
         return subprocess.run([sys.executable, path], env=env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
 
     def close(self) -> None:
-        GROUPS.close()
+        """Ends the groups; the run goes on, for the next test."""
+        for group in list(GROUPS._running.values()):
+            if group is not None:
+                group._close()

@@ -424,7 +424,7 @@ def test_allocate_is_what_the_seed_says(four: RayCluster) -> None:
     assert seen[4:8] == [
         ["RankError", "node_id 4 is out of range: there are 4 nodes"],
         ["RankError", "node_id -1 is out of range: there are 4 nodes"],
-        ["RankError", "gpu_id 8 is out of range: node 0 has 8 accelerators"],
+        ["RankError", "gpu_id 8 is out of range: node 0 (127.0.0.2) has 8 accelerators"],
         ["EngineError", "a worker named 'plain' is in namespace 'roost' already (launch it under another name, or close the group that has it)"],
     ]
     assert seen[8] == 31
