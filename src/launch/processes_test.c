@@ -15,6 +15,7 @@ static const char *const caller[] = {"PATH=/a", "HOME=/root", "RANK=77", NULL};
 
 static struct made make(const char *yaml, const char *component, const char *name)
 {
+    static const char *const extra[] = {"CATCH_SYSTEM_FAILURE=1", NULL};
     struct made it = {0};
     struct roost_error err;
     struct roost_config_options reading = {
@@ -32,7 +33,7 @@ static struct made make(const char *yaml, const char *component, const char *nam
         .component = roost_plan_find(it.plan, component),
         .name = name,
         .env = caller,
-        .extra_env = (const char *const[]){"CATCH_SYSTEM_FAILURE=1", NULL},
+        .extra_env = extra,
     };
     it.processes = roost_processes_new(&options, NULL, &err);
     assert_non_null(it.processes);
