@@ -81,14 +81,17 @@ static bool arrange(const struct spawn *spawn)
     return close_range((unsigned)above, ~0U, 0) == 0;
 }
 
-static int give_up(struct child *child, enum spawn_step step, int error)
+/* The child runs on a stack that the sanitizer does not know. */
+#define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
+
+UNCHECKED static int give_up(struct child *child, enum spawn_step step, int error)
 {
     child->error = error;
     child->failed = step;
     _exit(127);
 }
 
-static void run_program(struct child *child)
+UNCHECKED static void run_program(struct child *child)
 {
     const struct spawn *spawn = child->spawn;
     int error = ENOENT;
@@ -104,7 +107,7 @@ static void run_program(struct child *child)
     (void)give_up(child, SPAWN_EXEC, error);
 }
 
-__attribute__((no_sanitize("address", "undefined"))) static int start(void *argument)
+UNCHECKED static int start(void *argument)
 {
     struct child *child = argument;
     const struct spawn *spawn = child->spawn;
