@@ -125,6 +125,9 @@ struct roost_bundles_options {
      * NULL = as the cluster says, or else as num_gpus_per_node. */
     const int32_t *slots_of_node;
     int32_t node_count;
+    /* With slots_of_node: the number of each slot's GPU on its node, as it was found, for all of them;
+     * -1 = its id is no number. NULL = counted from 0 on every node. */
+    const int32_t *gpu_of_slot;
     bool
         sizes_only; /* num_gpus, rollout_offset and the trainers' shares; engines are not looked at */
 };
@@ -195,6 +198,8 @@ ROOST_API size_t roost_order_count(const struct roost_order *order);
 ROOST_API const int32_t *roost_order_indices(const struct roost_order *order); /* by slot */
 ROOST_API const int32_t *roost_order_nodes(
     const struct roost_order *order); /* by slot: 0, 1, ... */
+ROOST_API const int32_t *roost_order_gpus(
+    const struct roost_order *order); /* by slot: the GPU's number; -1 = its id is none */
 ROOST_API size_t roost_order_resolved_count(const struct roost_order *order);
 ROOST_API bool roost_order_resolved(const struct roost_order *order, size_t index,
                                     struct roost_resolved *out);

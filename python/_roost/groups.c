@@ -6,8 +6,9 @@
 
 /* --- layouts --- */
 
-/* A tuple of counts as an array that PyMem_Free frees; false with an exception. */
-static bool take_counts(PyObject *tuple, int32_t **out, int32_t *out_count)
+/* A tuple of numbers from `least` on as an array that PyMem_Free frees; false with an exception. */
+static bool take_numbers(PyObject *tuple, const char *what, int32_t least, int32_t **out,
+                         int32_t *out_count)
 {
     Py_ssize_t count = PyTuple_Size(tuple);
     if (count < 0 || count > INT32_MAX)
@@ -17,12 +18,11 @@ static bool take_counts(PyObject *tuple, int32_t **out, int32_t *out_count)
     if (!*out)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; *out && i < count; i++) {
-        bool is_good = binding_int32(PyTuple_GetItem(tuple, i), "slots of a node", PyExc_ValueError,
-                                     &(*out)[i]);
-        if (is_good && (*out)[i] >= 0)
+        bool is_good = binding_int32(PyTuple_GetItem(tuple, i), what, PyExc_ValueError, &(*out)[i]);
+        if (is_good && (*out)[i] >= least)
             continue;
         if (is_good)
-            PyErr_Format(PyExc_ValueError, "slots of a node cannot be negative: %d", (*out)[i]);
+            PyErr_Format(PyExc_ValueError, "%s cannot be less than %d: %d", what, least, (*out)[i]);
         PyMem_Free(*out);
         *out = NULL;
     }
@@ -50,20 +50,47 @@ static PyObject *render(struct roost_bundles *bundles, const struct roost_report
     return answer;
 }
 
+/* Slots and GPUs that were found, into the options; false with an exception. */
+static bool take_found(PyObject *slots, PyObject *gpus, int32_t **out_slots, int32_t **out_gpus,
+                       struct roost_bundles_options *options)
+{
+    int64_t total = 0;
+    int32_t count = 0;
+    if (slots != Py_None &&
+        (!binding_want(slots, &PyTuple_Type, "slots") ||
+         !take_numbers(slots, "slots of a node", 0, out_slots, &options->node_count)))
+        return false;
+    if (gpus != Py_None && (!binding_want(gpus, &PyTuple_Type, "gpus") ||
+                            !take_numbers(gpus, "the GPU of a slot", -1, out_gpus, &count)))
+        return false;
+    for (int32_t n = 0; *out_slots && n < options->node_count; n++)
+        total += (*out_slots)[n];
+    if (*out_gpus && total != count) {
+        PyErr_Format(PyExc_ValueError, "there are %lld slots and %d GPUs", (long long)total, count);
+        return false;
+    }
+    options->slots_of_node = *out_slots;
+    options->gpu_of_slot = *out_gpus;
+    return true;
+}
+
 PyObject *binding_groups_json(PyObject *module, PyObject *args)
 {
     struct binding *binding = PyModule_GetState(module);
-    PyObject *config, *cluster, *slots;
+    PyObject *config, *cluster, *slots, *gpus;
     struct roost_bundles_options options = {0};
-    int32_t *counts = NULL;
+    int32_t *counts = NULL, *numbers = NULL;
     int sizes_only = 0;
-    if (!PyArg_ParseTuple(args, "OOOp:groups_json", &config, &cluster, &slots, &sizes_only) ||
+    if (!PyArg_ParseTuple(args, "OOOOp:groups_json", &config, &cluster, &slots, &gpus,
+                          &sizes_only) ||
         !binding_want(config, binding->config, "config") ||
-        (cluster != Py_None && !binding_want(cluster, binding->cluster, "cluster")) ||
-        (slots != Py_None && !binding_want(slots, &PyTuple_Type, "slots")) ||
-        (slots != Py_None && !take_counts(slots, &counts, &options.node_count)))
+        (cluster != Py_None && !binding_want(cluster, binding->cluster, "cluster")))
         return NULL;
-    options.slots_of_node = counts;
+    if (!take_found(slots, gpus, &counts, &numbers, &options)) {
+        PyMem_Free(counts);
+        PyMem_Free(numbers);
+        return NULL;
+    }
     options.sizes_only = sizes_only;
     struct roost_report *report = roost_report_new();
     struct roost_error error = {.code = ROOST_ERR_MEMORY};
@@ -76,6 +103,7 @@ PyObject *binding_groups_json(PyObject *module, PyObject *args)
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(counts);
+    PyMem_Free(numbers);
     PyObject *answer = bundles ? render(bundles, report, config_paths(config))
                                : binding_raise(binding, &error, report, config_paths(config));
     roost_report_free(report);
@@ -218,10 +246,12 @@ static PyObject *order_answer(const struct roost_order *order)
     PyObject *indices = binding_int_list(roost_order_indices(order), count);
     PyObject *nodes = indices ? binding_int_list(roost_order_nodes(order), count) : NULL;
     PyObject *resolved = nodes ? resolved_dict(order) : NULL;
-    PyObject *answer = resolved ? PyTuple_Pack(3, indices, nodes, resolved) : NULL;
+    PyObject *gpus = resolved ? binding_int_list(roost_order_gpus(order), count) : NULL;
+    PyObject *answer = gpus ? PyTuple_Pack(4, indices, nodes, resolved, gpus) : NULL;
     Py_XDECREF(indices);
     Py_XDECREF(nodes);
     Py_XDECREF(resolved);
+    Py_XDECREF(gpus);
     return answer;
 }
 

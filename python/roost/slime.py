@@ -163,13 +163,15 @@ class EngineLayout:
 class BundleOrder:
     """Bundles in order.
 
-    ``indices[s]`` is the bundle of slot ``s`` and ``nodes[s]`` the number of its node; ``resolved``
-    has the names that were asked for, with the answers.
+    ``indices[s]`` is the bundle of slot ``s``, ``nodes[s]`` the number of its node and ``gpus[s]`` that
+    of its GPU there (-1: its id is no number); ``resolved`` has the names that were asked for, with the
+    answers.
     """
 
     indices: list[int]
     nodes: list[int]
     resolved: dict[str, str | None]
+    gpus: list[int]
 
     @property
     def slots_of_node(self) -> list[int]:
@@ -191,17 +193,22 @@ def get_engine_layout(
     cluster: "str | os.PathLike[str] | DescribesCluster | None" = None,
     *,
     slots_of_node: Sequence[int] | None = None,
+    order: BundleOrder | None = None,
 ) -> EngineLayout:
     """Shares, engines, parts and the ports they want; a ``roost.Error`` for what cannot run.
 
     Nodes are those of ``cluster`` (a spec such as ``"2x8"``, a snapshot, ``"local"``, or a
-    ``roost.Cluster``); or have as many slots as ``slots_of_node`` says, which is what a probe found;
-    or else ``num_gpus_per_node`` GPUs each.
+    ``roost.Cluster``); or have as many slots as ``slots_of_node`` says; or are those of ``order``, what
+    a probe of every bundle found, and then GPUs have the numbers that they have there; or else have
+    ``num_gpus_per_node`` GPUs each.
     """
-    if cluster is not None and slots_of_node is not None:
-        raise TypeError("cluster and slots_of_node both say what nodes there are: pass one of them")
+    given = [name for name, value in (("cluster", cluster), ("slots_of_node", slots_of_node), ("order", order)) if value is not None]
+    if len(given) > 1:
+        raise TypeError(f"{given[0]} and {given[1]} both say what nodes there are: pass one of them")
+    if order is not None and not isinstance(order, BundleOrder):
+        raise TypeError(f"order must be what order_bundles() answers, not {order!r}")
     slots = None if slots_of_node is None else as_counts("slots_of_node", slots_of_node)
-    document = lay_out(args, cluster, slots, False)
+    document = lay_out(args, cluster, tuple(order.slots_of_node) if order else slots, False, tuple(order.gpus) if order else None)
     shares = {name: share and Share(**share) for name, share in document["shares"].items()}
     engines = [Engine(**{**engine, "parts": [EnginePart(**part) for part in engine["parts"]]}) for engine in document["engines"]]
     groups = [ServerGroup(**group) for group in document["server_groups"]]
@@ -309,7 +316,7 @@ def argument_lines(args: Any) -> Iterator[tuple[str, str]]:
     yield "}}}", ""
 
 
-def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool) -> dict[str, Any]:
+def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool, gpus: tuple[int, ...] | None = None) -> dict[str, Any]:
     if args is None or isinstance(args, str | bytes | Number | Sequence):
         raise TypeError(f"args must be an object with slime's arguments as attributes, or a mapping, not {args!r}")
     with resolving():
@@ -322,7 +329,7 @@ def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: 
         warn(value.warnings, 3)
     elif cluster is not None:
         value = planning_value(cluster)
-    document, warnings = _roost.groups_json(config, value, slots, sizes_only)
+    document, warnings = _roost.groups_json(config, value, slots, gpus, sizes_only)
     warn([*config.warnings, *warnings], 3)
     answer: dict[str, Any] = json.loads(document)
     return answer

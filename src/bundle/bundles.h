@@ -62,7 +62,19 @@ int32_t job_slots_of(const struct job *job, int32_t node);
 /* The list of models as server groups with their GPUs, slots, ranks and engines. */
 bool job_list_groups(struct job *job);
 
-/* Engines and parts, each part on one node. */
+/* The machine of a slot, looking on from `machine`: slots rise. */
+int32_t job_machine_of(const struct job *job, int32_t slot, int32_t machine);
+
+/* The number of a slot's GPU on its machine: as it was found, else as it is counted. */
+int32_t job_gpu_of(const struct job *job, int32_t slot, int32_t machine);
+
+/* GPUs of a part of such an engine. */
+int32_t job_part_size(const struct job *job, int32_t per_engine);
+
+/* Whether every part is on one node, on GPUs that follow one another. */
+bool job_check_parts(struct job *job);
+
+/* Engines and parts. */
 bool job_place_engines(struct job *job);
 
 /* Offsets of the ports wanted, per machine. */

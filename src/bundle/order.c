@@ -12,7 +12,7 @@
 struct roost_order {
     struct arena arena;
     size_t count;
-    int32_t *indices, *nodes; /* by slot */
+    int32_t *indices, *nodes, *gpus; /* by slot */
     struct roost_resolved *resolved;
     size_t resolved_count;
 };
@@ -177,6 +177,9 @@ static bool sort_keys(struct roost_order *order, const struct roost_bundle *bund
     for (size_t i = 0; i < order->count; i++) {
         order->indices[i] = sorted[i].index;
         order->nodes[i] = sorted[i].node;
+        order->gpus[i] = sorted[i].kind == GPU_NUMBER && sorted[i].value <= INT32_MAX
+                             ? (int32_t)sorted[i].value
+                             : -1;
     }
     return true;
 }
@@ -188,7 +191,8 @@ static bool sort(struct roost_order *order, const struct roost_bundle *bundles,
     struct key *keys = arena_array(&table->scratch, struct key, order->count + 1);
     order->indices = arena_array(&order->arena, int32_t, order->count + 1);
     order->nodes = arena_array(&order->arena, int32_t, order->count + 1);
-    if (!keys || !order->indices || !order->nodes) {
+    order->gpus = arena_array(&order->arena, int32_t, order->count + 1);
+    if (!keys || !order->indices || !order->nodes || !order->gpus) {
         diag_nomem(diag);
         return false;
     }
@@ -247,6 +251,11 @@ const int32_t *roost_order_indices(const struct roost_order *order)
 const int32_t *roost_order_nodes(const struct roost_order *order)
 {
     return order->nodes;
+}
+
+const int32_t *roost_order_gpus(const struct roost_order *order)
+{
+    return order->gpus;
 }
 
 size_t roost_order_resolved_count(const struct roost_order *order)

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from reference_slime import Refused, lay_out
 
 import roost
-from roost.slime import get_engine_layout, get_placement_group_layout
+from roost.slime import get_engine_layout, get_placement_group_layout, order_bundles
 
 ROOST = Path(os.environ.get("ROOST", Path(__file__).parents[2] / "build" / "roost")).absolute()
 EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "2000"))
@@ -174,6 +174,23 @@ def test_w06_an_engine_is_on_one_node() -> None:
     assert caught.value.code == "fit"
     # What a probe found counts, not what a machine could have.
     assert get_engine_layout(args, slots_of_node=[4, 8]).engines[0].parts[0].node == 1
+
+
+def test_w06_an_engine_has_gpus_that_follow_one_another() -> None:
+    """Somebody else has GPUs 2 and 3 of the second node: slots 8-11 are GPUs 0, 1, 4 and 5."""
+    bundles = [(i, "10.0.0.1", i) for i in range(8)] + [(8 + i, "10.0.0.2", gpu) for i, gpu in enumerate([0, 1, 4, 5, 6, 7])]
+    order = order_bundles(bundles)
+    assert order.gpus == [*range(8), 0, 1, 4, 5, 6, 7]
+    args = {"rollout_num_gpus": 4, "rollout_num_gpus_per_engine": 4}
+    with pytest.raises(roost.RankError, match="engine 0 of 'default' would start on GPUs 0-3 of node 1, but its slots 8-11 are GPUs 0, 1, 4, 5.*use 2 GPUs per engine") as caught:
+        get_engine_layout(Namespace(**args), order=order)
+    assert caught.value.code == "fit"
+    pairs = get_engine_layout(Namespace(**args | {"rollout_num_gpus_per_engine": 2}), order=order)
+    assert [engine.parts[0].local_gpu for engine in pairs.engines] == [0, 4]
+    # What an id that is no number is beside, nobody knows.
+    named = order_bundles([(i, "10.0.0.1", f"GPU-{i}") for i in range(12)])
+    assert named.gpus == [-1] * 12
+    assert get_engine_layout(Namespace(**args), order=named).engines[0].parts[0].local_gpu == 8
 
 
 @pytest.mark.parametrize(("rollout", "each", "words"), [(24, 16, "24.*16.*8 would be left"), (24, 12, "12 GPUs do not fill nodes of 8"), (10, 4, "10.*4.*2 would be left")])
@@ -376,6 +393,10 @@ def test_clusters_that_are_no_text_are_refused(cluster: Any) -> None:
 def test_nodes_are_told_once() -> None:
     with pytest.raises(TypeError, match="cluster and slots_of_node"):
         get_engine_layout(Namespace(rollout_num_gpus=8), "1x4", slots_of_node=[16])
+    with pytest.raises(TypeError, match="slots_of_node and order"):
+        get_engine_layout(Namespace(rollout_num_gpus=8), slots_of_node=[16], order=order_bundles([]))
+    with pytest.raises(TypeError, match=r"order must be what order_bundles\(\) answers, not \[0\]"):
+        get_engine_layout(Namespace(rollout_num_gpus=8), order=[0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,8 @@ OTHER_TEXTS = {
     "merge fewer or smaller mappings": "the cure of the limit on merges",
     "set reads_model in the options it is read with": "the cure of a config read without it",
     "pass 0, or leave it out, for all nodes": "the cure of roost_cluster_options.num_nodes below 0",
+    "engine %d of '%s' would start on GPUs %d-%d of node %d, but its slots %d-%d are GPUs %s": "what a probe found, from C and Python only; test_binding_slime_layout.py",
+    "use %d GPU%s per engine, or reserve GPUs that follow one another": "its cure",
     "pass %d, or leave it out": "the cure of roost_cluster_options.num_nodes beside a config",
 }
 
