@@ -178,7 +178,8 @@ static bool list_models(struct job *job)
         for (int32_t i = 0; i < in->models[m].group_count; i++)
             sum += in->models[m].groups[i].num_gpus.value;
     }
-    if (!check_sum(job, sum)) /* above all, a sum that is no longer a count */
+    is_good = check_sum(job, sum) && is_good;
+    if (sum > BUNDLE_GPUS_MAX) /* no longer a count */
         return false;
     for (int32_t m = 0; m < in->model_count; m++)
         add_model(job, &in->models[m], &gpu_offset);
