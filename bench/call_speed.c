@@ -176,7 +176,7 @@ static struct ratio compare_fans(void)
 /* Kilobytes of this process that are its own. */
 static double own_kb(void)
 {
-    long size, resident, shared;
+    long size = 0, resident = 0, shared = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     must(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3, "read statm");
     fclose(file);

@@ -66,6 +66,7 @@ class RayEngine:
         self.interpreters: dict[str, str] = {}  # by Ray's id of the node
         self.master_address = self._nodes[0]["address"]
         self.master_port = 0
+        self.made_with: Any = None  # what the Cluster was asked for
         self._is_closed = False
 
     # --- birth

@@ -27,16 +27,31 @@ def keep(engine: RayEngine) -> RayEngine:
 
 
 def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
-    """Joins or starts Ray, waits for the nodes, and starts the managers of a new run."""
+    """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
+    same wish again is answered by the same run."""
+    made_with = (num_nodes, repr(section), namespace)
+    if current is not None and not current._is_closed:
+        return same_run(current, made_with)
     ray = load_ray()
     refuse_initialised(ray)
     address = find_address(config.ray_address if config else None)
     connect(ray, address, namespace or next_namespace(set()))
     try:
-        return keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
+        engine = keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
+        engine.made_with = made_with
+        return engine
     except BaseException:
         ray.shutdown()
         raise
+
+
+def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
+    if engine.made_with != made_with:
+        raise fault(
+            EngineError, f"this process has a run on Ray already, in namespace '{engine.namespace}', for a Cluster with other arguments",
+            hint="use that Cluster, or Cluster() which finds it; another one needs a process of its own",
+        )  # fmt: skip
+    return engine
 
 
 def begin(ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:

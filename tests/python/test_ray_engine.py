@@ -3,14 +3,17 @@
 One cluster serves all tests; each test is a driver of its own, or two."""
 
 import os
+import re
 import signal
 import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from ray_cluster import WAIT, RayCluster, last_json
+from test_worker_seeds import SEEDS, TORCH, with_our_import
 
 pytestmark = pytest.mark.ray
 
@@ -113,6 +116,11 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
         engine = cluster._engine_link()
         group = Small.create_group().launch(cluster, NodePlacementStrategy([1, 3]), name="lookers")
         other = subprocess.run([sys.executable, "-c", "from roost import Cluster; c = Cluster(engine='ray'); e = c._engine_link(); print([n.node_ip for n in c.nodes], e.namespace, e.run_id, e.master_port)"], capture_output=True, text=True)
+        try:
+            refused = ""
+            Cluster(num_nodes=2, engine="ray")
+        except roost.EngineError as error:
+            refused = str(error)
         head = next(node["NodeID"] for node in ray.nodes() if "node:__internal_head__" in node["Resources"])
         print(json.dumps({
             "nodes": [[node.node_rank, node.node_ip, node.num_accelerators, node.accelerator_type.value, node.num_cpus] for node in cluster.nodes],
@@ -125,7 +133,8 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
             "other": other.stdout + other.stderr,
             "mine": f"{[node.node_ip for node in cluster.nodes]} {engine.namespace} {engine.run_id} {engine.master_port}",
             "master": [engine.master_address, engine.master_port],
-            "again": Cluster().num_nodes,
+            "again": [Cluster().num_nodes, Cluster(num_nodes=4, engine="ray").namespace == engine.namespace],
+            "refused": refused,
         }))
         """)
     )
@@ -137,7 +146,8 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
     assert seen["workers"] == [[[address, 8] for address in addresses]] * 2
     assert seen["other"].strip() == seen["mine"]
     assert seen["master"][0] == "127.0.0.2" and 20000 <= seen["master"][1] < 32768
-    assert seen["again"] == 4
+    assert seen["again"] == [4, True]
+    assert seen["refused"].startswith("this process has a run on Ray already, in namespace 'roost', for a Cluster with other arguments")
     assert left_behind(four) == [[], [], 0]
 
 
@@ -428,6 +438,38 @@ def test_allocate_is_what_the_seed_says(four: RayCluster) -> None:
         ["EngineError", "a worker named 'plain' is in namespace 'roost' already (launch it under another name, or close the group that has it)"],
     ]
     assert seen[8] == 31
+
+
+def test_the_sessions_of_seed_001_run_as_they_stand(four: RayCluster) -> None:
+    """One after the other by one driver: joining a cluster takes longer than all that they do."""
+    names = ["flexible", "packed", "node"]
+    (four.folder / "torch.py").write_text(TORCH)
+    for name in names:
+        (four.folder / f"{name}.txt").write_text(with_our_import((SEEDS / "001_17cd740334cacf71" / f"{name}-workers.txt").read_text()))
+    done = four.run(
+        """if True:
+        import doctest, json, sys
+        class Checker(doctest.OutputChecker):  # a raylet on a busy machine has a word to say of its own
+            def check_output(self, want, got, flags):
+                return super().check_output(want, "".join(line for line in got.splitlines(True) if "(raylet)" not in line), flags)
+        doctest.OutputChecker = Checker
+        print(json.dumps([doctest.testfile(f"{name}.txt", module_relative=False) for name in sys.argv[1:]]))
+        """,
+        *names,
+        ROOST_ENGINE="ray",
+    )
+    counts = last_json(done.stdout, done.stderr)
+    assert [failed for failed, _ in counts] == [0, 0, 0] and all(attempted > 4 for _, attempted in counts), done.stdout + done.stderr
+
+
+def test_the_worker_of_seed_000_runs_as_it_stands(four: RayCluster) -> None:
+    folder = SEEDS / "000_7abe36f9418ee2f5"
+    (four.folder / "worker.py").write_text(with_our_import((folder / "worker.py").read_text()))
+    (four.folder / "conf.yaml").write_bytes((folder / "conf.yaml").read_bytes())
+    done = subprocess.run([sys.executable, "worker.py"], env=four.driver(ROOST_ENGINE="ray"), cwd=four.folder, capture_output=True, text=True, timeout=WAIT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rank in range(4):
+        assert re.search(rf"worker_group_TestWorker-Rank-{rank}\]\[worker.py:9\] Hello from TestWorker rank {rank}!", done.stdout), done.stdout
 
 
 def test_what_is_not_as_planned_is_said_loudly(four: RayCluster) -> None:
