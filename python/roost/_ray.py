@@ -19,7 +19,7 @@ from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer
 from roost._nodes import NodeInfo
-from roost._ray_cluster import alive_nodes
+from roost._ray_cluster import again, alive_nodes
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
 from roost._ray_managers import NAMES, Manager, PortKeeper
 from roost._ray_nodes import environ_texts, probe_nodes
@@ -80,10 +80,10 @@ class RayEngine:
             view = view_of(Cluster._of(self.value, self.config, section), self.master_address, 0)
             first = [self._start_manager(name, view) for name in NAMES if name != "NodeManager"]
             for manager in first:
-                self._ray.get(manager.epoch.remote(), timeout=MANAGER_SECONDS)
+                self._ray.get(again(manager.epoch).remote(), timeout=MANAGER_SECONDS)
             (self.master_port,) = self.lease(0, (1,))
             nodes = self._start_manager("NodeManager", view | {"master_port": self.master_port})
-            self._ray.get(nodes.epoch.remote(), timeout=MANAGER_SECONDS)
+            self._ray.get(again(nodes.epoch).remote(), timeout=MANAGER_SECONDS)
         except BaseException:
             kill_actors(self._ray, list(made.values()))
             made.clear()
@@ -172,7 +172,7 @@ class RayEngine:
             if node_rank not in self._keepers:
                 self._keepers[node_rank] = ray.remote(PortKeeper).options(num_cpus=0, max_restarts=0, scheduling_strategy=self._affinity(node_rank)).remote(self.run_id)
             keeper = self._keepers[node_rank]
-        return ray.get(keeper.lease.remote(counts), timeout=MANAGER_SECONDS)  # type: ignore[no-any-return]
+        return ray.get(again(keeper.lease).remote(counts), timeout=MANAGER_SECONDS)  # type: ignore[no-any-return]
 
     def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]]) -> tuple[int, ...]:
         """The first port of each want, leased on the node of its rank."""
@@ -285,7 +285,7 @@ class RayEngine:
     def _await_ready(self, request: LaunchRequest, group: RayGroup, ranks: list[Rank], environments: list[tuple[dict[str, str], str | None]], deadline: float) -> None:
         """Every rank is there, made its worker, and is where and what the plan says."""
         ray = self._ray
-        waiting = {rank.actor.report.remote(): rank for rank in ranks}
+        waiting = {again(rank.actor.report).remote(): rank for rank in ranks}
         while waiting:
             left = deadline - time.monotonic()
             ready, _ = ray.wait(list(waiting), num_returns=1, timeout=max(0.0, left))

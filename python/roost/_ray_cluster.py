@@ -134,6 +134,11 @@ def connect(ray: Any, address: str | None, namespace: str) -> None:
             ray.init(address=address, **settings)
 
 
+def again(method: Any) -> Any:
+    """A method of an actor that may run twice: Ray asks once more when the question or the answer was lost."""
+    return method.options(max_task_retries=3)
+
+
 def refuse_initialised(ray: Any) -> None:
     if ray.is_initialized():
         raise fault(

@@ -42,7 +42,7 @@ def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float) -> li
     """What each node says of itself, in the order given."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    task = ray.remote(num_cpus=0, max_retries=0)(probe)
+    task = ray.remote(num_cpus=0, max_retries=3)(probe)  # asking again changes nothing
     asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote() for node in nodes]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=timeout)
     if waiting:

@@ -11,7 +11,7 @@ from roost._attach import cluster_of
 from roost._errors import EngineError
 from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
-from roost._ray_cluster import connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_managers import NAMES, RayTransport
 from roost._ray_nodes import build_cluster, probe_nodes, snapshot
 
@@ -108,7 +108,7 @@ def attach(namespace: str | None) -> RayEngine:
             manager = ray.get_actor("NodeManager", namespace=chosen)
         except ValueError as error:
             raise fault(EngineError, f"there is no run in namespace '{chosen}' on this Ray cluster", hint=f"runs are in: {', '.join(found) or 'none'}", code="name") from error
-        described = ray.get(manager.describe.remote(), timeout=MANAGER_SECONDS)
+        described = ray.get(again(manager.describe).remote(), timeout=MANAGER_SECONDS)
     found_cluster = cluster_of(described["view"])
     engine = RayEngine(ray, chosen, described["run_id"], found_cluster._value, found_cluster._config, False)
     engine.master_port, engine.interpreters = described["master_port"], described["interpreters"]

@@ -13,7 +13,7 @@ from typing import Any
 from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError, Timeout
-from roost._ray_cluster import SAY_EVERY, running_namespaces
+from roost._ray_cluster import SAY_EVERY, again, running_namespaces
 from roost._ray_nodes import resource_of
 
 log = logging.getLogger("roost")
@@ -77,13 +77,13 @@ class Reservation:
             return
         # Told first and asked then: of two runs that do so at the same time, one at least sees the other.
         # All of it is told: a manager that was made again has forgotten what it was told before.
-        self._ray.get(self._manager.hold.remote(plain(merged(self._held, missing))), timeout=ASK_SECONDS)
+        self._ray.get(again(self._manager.hold).remote(plain(merged(self._held, missing))), timeout=ASK_SECONDS)
         try:
             self._check_others(missing)
             if self._is_reserving:
                 self._reserve(missing, min(timeout, WAIT_SECONDS))
         except BaseException:
-            self._ray.get(self._manager.let_go.remote(plain(missing)), timeout=ASK_SECONDS)
+            self._ray.get(again(self._manager.let_go).remote(plain(missing)), timeout=ASK_SECONDS)
             raise
         for node, numbers in missing.items():
             self._held.setdefault(node, set()).update(numbers)
@@ -94,7 +94,7 @@ class Reservation:
         for namespace in sorted(running_namespaces(self._ray) - {self._namespace}):
             try:
                 other = self._ray.get_actor("NodeManager", namespace=namespace)
-                held, who = self._ray.get(other.holds.remote(), timeout=ASK_SECONDS)
+                held, who = self._ray.get(again(other.holds).remote(), timeout=ASK_SECONDS)
             except Exception as error:  # it is just ending, or hangs: what it holds is not known
                 log.info("the run in namespace %s gives no answer: %s", namespace, error)
                 continue
