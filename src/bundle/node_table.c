@@ -2,6 +2,7 @@
 #include "bundle/node_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ADDRESS_BYTES = 64 }; /* longest answer: an IPv6 address with its zone */
 
@@ -32,12 +33,12 @@ static uint32_t hash(struct strview text, uint32_t seed)
     return (uint32_t)value;
 }
 
-static void put_slot(struct node_table *table, uint32_t value, uint32_t number)
+static void put_slot(struct node_table *table, struct table_slot slot)
 {
-    size_t at = value & (table->slot_count - 1);
+    size_t at = slot.hash & (table->slot_count - 1);
     while (table->slots[at].number)
         at = (at + 1) & (table->slot_count - 1);
-    table->slots[at] = (struct table_slot){value, number};
+    table->slots[at] = slot;
 }
 
 /* Twice the slots, at most half of them taken. */
@@ -56,7 +57,7 @@ static bool grow(struct node_table *table)
     table->room = count / 2;
     for (size_t i = 0; i < old_count; i++)
         if (old[i].number)
-            put_slot(table, old[i].hash, old[i].number);
+            put_slot(table, old[i]);
     free(old);
     return true;
 }
@@ -84,29 +85,35 @@ static bool add_address(struct node_table *table, struct table_node *node, struc
 static int32_t add_node(struct node_table *table, struct strview id, struct strview address,
                         uint32_t value)
 {
-    struct table_node node = {0};
     if (table->count == table->room && !grow(table))
         return -1;
-    if (!copy(table, id, &node.id) || !copy(table, address, &node.name))
+    char *who = arena_array(&table->scratch, char, id.len + address.len + 2);
+    if (!who)
         return -1;
+    memcpy(who, id.at, id.len + 1);
+    memcpy(who + id.len + 1, address.at, address.len + 1);
+    struct table_node node = {.id = {who, id.len}, .name = {who + id.len + 1, address.len}};
     node.address = address_read(node.name);
     table->nodes[table->count++] = node;
-    put_slot(table, value, (uint32_t)table->count);
+    put_slot(table, (struct table_slot){value, (uint32_t)table->count, who});
     return (int32_t)table->count - 1;
 }
 
-int32_t node_table_find(struct node_table *table, struct strview id, struct strview address)
+int32_t node_table_find(struct node_table *table, const char *id_text, const char *address_text)
 {
+    struct strview id = sv_from(id_text), address = sv_from(address_text);
     uint32_t value = hash(id.len ? id : address, id.len > 0);
     size_t mask = table->slot_count - 1;
     for (size_t at = value & mask; table->slot_count && table->slots[at].number;
          at = (at + 1) & mask) {
-        if (table->slots[at].hash != value)
+        const struct table_slot *slot = &table->slots[at];
+        if (slot->hash != value || strcmp(slot->who, id.at) != 0)
             continue;
-        struct table_node *node = &table->nodes[table->slots[at].number - 1];
-        if (!sv_equal(node->id, id) || (id.len == 0 && !sv_equal(node->name, address)))
+        bool has_address = strcmp(slot->who + id.len + 1, address.at) == 0;
+        if (id.len == 0 && !has_address)
             continue;
-        return add_address(table, node, address) ? (int32_t)table->slots[at].number - 1 : -1;
+        int32_t number = (int32_t)slot->number - 1;
+        return has_address || add_address(table, &table->nodes[number], address) ? number : -1;
     }
     return add_node(table, id, address, value);
 }
@@ -186,7 +193,8 @@ bool node_table_sort(struct node_table *table)
 {
     struct table_node **sorted =
         arena_array(&table->scratch, struct table_node *, table->count + 1);
-    if (!sorted)
+    table->ordinals = arena_array(&table->scratch, int32_t, table->count + 1);
+    if (!sorted || !table->ordinals)
         return false;
     for (size_t i = 0; i < table->count; i++) {
         sorted[i] = &table->nodes[i];
@@ -197,7 +205,7 @@ bool node_table_sort(struct node_table *table)
     for (size_t i = 0; i < table->count; i++) {
         if (i == 0 || compare(sorted[i - 1], sorted[i]) != 0)
             ordinal++;
-        sorted[i]->ordinal = ordinal;
+        table->ordinals[sorted[i] - table->nodes] = ordinal;
     }
     return true;
 }

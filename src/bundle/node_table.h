@@ -14,7 +14,6 @@ struct table_node {
     struct strview id;      /* empty = the address is who it is */
     struct address address; /* the first in order of those that were told */
     struct strview name;    /* the name that was told, of nodes whose address is one */
-    int32_t ordinal;        /* its place among the nodes; equal for one node written in two ways */
 };
 
 struct node_table {
@@ -22,9 +21,13 @@ struct node_table {
     struct arena scratch;
     struct table_node *nodes;
     size_t count, room;
+    int32_t
+        *ordinals; /* of each node its place among them; equal for one node written in two ways */
     struct table_slot {
         uint32_t hash;
         uint32_t number; /* of the node, + 1; 0 = free */
+        const char
+            *who; /* its id and its first address, each with its NUL: all that a look needs */
     } *slots;
     size_t slot_count; /* a power of two */
 };
@@ -33,9 +36,9 @@ struct node_table {
 struct node_table node_table_start(struct arena *arena);
 void node_table_release(struct node_table *table);
 
-/* The number of the bundle's node, which is added when it is new; -1 without memory. Texts are
- * copied: side by side they are found much faster than all over what probes answered. */
-int32_t node_table_find(struct node_table *table, struct strview id, struct strview address);
+/* The number of the bundle's node, which is added when it is new; -1 without memory. Texts may be NULL,
+ * and are copied: side by side they are found much faster than all over what probes answered. */
+int32_t node_table_find(struct node_table *table, const char *id, const char *address);
 
 /* Asks for every distinct name once. *out and *out_count get names and answers, in the arena; false
  * without memory. */

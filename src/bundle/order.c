@@ -124,7 +124,7 @@ static bool read_keys(struct roost_order *order, const struct roost_bundle *bund
         keys[i] = (struct key){
             .value = gpu.value,
             .kind = gpu.kind,
-            .node = node_table_find(table, sv_from(it->node_id), sv_from(it->address)),
+            .node = node_table_find(table, it->node_id, it->address),
             .index = it->index,
             .from = (uint32_t)i,
         };
@@ -162,11 +162,11 @@ static bool sort_keys(struct roost_order *order, const struct roost_bundle *bund
     if (!sorted || !first)
         return false;
     for (size_t i = 0; i < order->count; i++)
-        first[table->nodes[keys[i].node].ordinal + 2]++;
+        first[table->ordinals[keys[i].node] + 2]++;
     for (size_t n = 2; n <= table->count + 1; n++)
         first[n] += first[n - 1];
     for (size_t i = 0; i < order->count; i++) {
-        int32_t node = table->nodes[keys[i].node].ordinal;
+        int32_t node = table->ordinals[keys[i].node];
         struct key *out = &sorted[first[node + 1]++];
         *out = keys[i];
         out->node = node;
