@@ -19,6 +19,7 @@ SECTION_KEYS = ("tensor_parallel_size", "pipeline_parallel_size", "recompute_log
 SECTIONS = ("actor", "rollout", "inference", "actor_inference", "critic", "critic_inference", "algorithm")
 
 # The first word of an interpolation's path.
+TOO_DEEP = 64  # twice what the reader takes
 REFERRED = re.compile(r"\$\{\s*([^\s.:,$\[\]{}\"]+)")
 
 
@@ -81,22 +82,28 @@ def scalar(value: Any, path: str, is_variable: bool) -> str:
     return quote(text_of(value, path))
 
 
-def lines(value: Any, path: str, key: str = "", is_variable: bool = False) -> Iterator[tuple[str, str]]:
-    """Flow YAML, a line for every value, each with its dotted path."""
+def lines(value: Any, path: str, key: str = "", is_variable: bool = False, above: tuple[int, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Flow YAML, a line for every value, each with its dotted path. What lies deeper than the reader goes is left
+    out: it says so itself."""
     value = plain(value)
-    if is_mapping(value):
+    if id(value) in above:
+        raise _roost.Error(f"{path} contains itself")
+    above = (*above, id(value))
+    if len(above) > TOO_DEEP:
+        yield key + "~", path
+    elif is_mapping(value):
         yield key + "{", path
         for key_object in value.keys():
             name = text_of(key_object, path)
             below = f"{path}.{name}" if path else name
-            for line, where in lines(value[key_object], below, quote(name) + ": ", is_variable or name == "env_vars"):
+            for line, where in lines(value[key_object], below, quote(name) + ": ", is_variable or name == "env_vars", above):
                 yield line, where
             yield ",", below
         yield "}", path
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         yield key + "[", path
         for index, item in enumerate(value):
-            yield from lines(item, f"{path}[{index}]", "", is_variable)
+            yield from lines(item, f"{path}[{index}]", "", is_variable, above)
             yield ",", path
         yield "]", path
     else:

@@ -46,7 +46,7 @@ def load_ray() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "ray":
             raise
-        raise fault(EngineError, "the engine 'ray' needs Ray, which is not installed", hint="pip install 'roost[ray]'") from error
+        raise fault(EngineError, "the engine 'ray' needs Ray, which is not installed", hint="pip install 'ray[default]>=2.47'") from error
     version = version_numbers(ray.__version__)
     if version < OLDEST:
         raise fault(

@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from roost import _roost
 from roost._arguments import as_bool, as_count, is_bool, is_int
@@ -54,6 +54,15 @@ class PlacementStrategy:
             self._made = _roost.Strategy.of(self._rows, self._planned_on)
         return self._made
 
+    @overload
+    def get_placement(self, cluster: Any, isolate_accelerator: bool = True) -> _roost.Placements: ...
+    @overload
+    def get_placement(self, num_gpus_per_node: int, isolate_gpu: bool = True) -> _roost.Placements: ...
+    @overload
+    def get_placement(self, num_nodes_in_cluster: int, num_gpus_per_node: int, isolate_gpu: bool = True) -> _roost.Placements: ...
+    @overload
+    def get_placement(self, *arguments: Any, **words: Any) -> _roost.Placements: ...
+
     def get_placement(
         self,
         *arguments: Any,
@@ -70,6 +79,8 @@ class PlacementStrategy:
         ``get_placement(num_gpus_per_node, isolate_gpu)`` and
         ``get_placement(num_nodes, num_gpus_per_node, isolate_gpu)``.
         """
+        if not arguments and cluster is None and num_nodes_in_cluster is None and num_gpus_per_node is None:
+            raise TypeError("cluster is missing")
         words = {
             "cluster": cluster,
             "isolate_accelerator": isolate_accelerator,

@@ -308,7 +308,7 @@ def argument_lines(args: Any) -> Iterator[tuple[str, str]]:
     yield "{roost: {groups: {", ""
     for name in ARGUMENTS:
         value = argument(args, name)
-        if value is None:
+        if value is None or (name == "profile" and is_bool(value)):  # Megatron has a flag of that name
             continue
         for line, path in lines(value, name, f"{name}: "):
             yield line.replace("${", "\\U0000005C${"), path  # a backslash, which keeps it from being followed

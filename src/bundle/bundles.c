@@ -52,7 +52,8 @@ struct roost_bundles *roost_bundles_new(const struct roost_config *config,
     static const struct roost_bundles_options all = {0};
     struct diag diag = diag_start(report, err);
     if (!config->bundles) {
-        diag_error(&diag, ROOST_ERR_SCHEMA, NOWHERE, "the config has no 'roost.groups'");
+        diag_error(&diag, ROOST_ERR_SCHEMA, NOWHERE, "'%s' has no 'roost.groups'",
+                   quote(sv_from(config->source.name)).text);
         diag_hint(&diag, "add 'roost:' with 'groups:' below it, such as groups: {colocate: true}");
         return NULL;
     }

@@ -39,6 +39,7 @@ WRONG_TYPES = [
     (lambda: NodePlacementStrategy(3), "node_ranks must be a sequence of int, not 3"),
     (lambda: NodePlacementStrategy([0, "1"]), r"node_ranks\[1\] must be an int, not '1'"),
     (lambda: NodePlacementStrategy([None]), r"node_ranks\[0\] must be an int, not None"),
+    (lambda: NODE.get_placement(), "cluster is missing"),
     (lambda: NODE.get_placement(None), "cluster must be a Cluster"),
     (lambda: NODE.get_placement("1x4"), "cluster must be a Cluster"),
     (lambda: NODE.get_placement(ONE, 2), "isolate_accelerator must be a bool, not 2"),

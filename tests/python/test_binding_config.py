@@ -162,3 +162,21 @@ def test_a_plain_mapping_refers_to_its_own_top_level() -> None:
     itself = {"x": "${x}", "cluster": {"num_nodes": 1, "component_placement": {"actor": "${x}"}}}
     with pytest.raises(roost.Error):
         ComponentPlacement(itself, cluster)
+
+
+def test_configs_that_have_no_end_are_refused() -> None:
+    endless: dict[str, Any] = {"num_nodes": 1, "component_placement": {}}
+    endless["component_placement"]["a"] = endless
+    with pytest.raises(roost.Error, match=r"cluster\.component_placement\.a contains itself"):
+        roost.ComponentPlacement({"cluster": endless}, roost.Cluster(cluster="1x4"))
+    deep: Any = 0
+    for _ in range(2000):
+        deep = {"a": deep}
+    with pytest.raises(roost.Error, match="32") as caught:
+        roost.ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a": deep}}}, roost.Cluster(cluster="1x4"))
+    assert caught.value.code == "limit"
+
+
+def test_a_value_that_is_missing_is_cured_in_pythons_words() -> None:
+    with pytest.raises(roost.Error, match=r"\(write it here, or set it in the config that is passed\)"):
+        roost.Cluster(cluster_cfg={"num_nodes": "???", "component_placement": {}}, cluster="1x4")

@@ -17,6 +17,7 @@ import pytest
 import roost
 from roost import Cluster, ComponentPlacement, FlexiblePlacementStrategy, ModelParallelComponentPlacement, NodePlacementStrategy, PackedPlacementStrategy, Placement, _roost
 from roost._config import read_config
+from roost.slime import get_engine_layout, get_placement_group_layout, order_bundles
 
 TIMES = 300
 CLUSTER = Cluster(cluster="2x8")
@@ -38,8 +39,12 @@ OTHER_ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
 OTHER = Cluster(cluster="2x8")
 FLEXIBLE = ComponentPlacement({"cluster": {"num_nodes": 2, "component_placement": {"a": "0-3:0-7"}}}, CLUSTER).get_strategy("a")
 PLAN = _roost.Plan(read_config("config", {"cluster": {"num_nodes": 2, "component_placement": {"actor": "0-7"}}}), CLUSTER._value)
+SLIME = SimpleNamespace(actor_num_gpus_per_node=4, rollout_num_gpus=2)
+BUNDLES: list[tuple[int, Any, int | str]] = [*((i, "10.0.0.1", i) for i in range(4)), (4, ("b", "10.0.0.2"), "GPU-b"), (5, ("b", "10.0.0.2"), "GPU-a")]
+ORDER = order_bundles(BUNDLES)
+GROUPS_CONFIG = _roost.Config(b"args", "roost: {groups: {rollout_num_gpus: 2}}", (), groups=True)
 VALUES = ROWS[0].__reduce__()[1]
-SENTINELS = [CLUSTER, CLUSTER._value, LABELS, LISTS, RANKS, CONFIG, GROUP, NODE, DESCRIBED, ROWS, VALUES, LABELS[0], roost.Placement, roost.Placements, roost.Error, *LISTS]
+SENTINELS = [SLIME, BUNDLES, BUNDLES[4], ORDER.gpus, GROUPS_CONFIG, CLUSTER, CLUSTER._value, LABELS, LISTS, RANKS, CONFIG, GROUP, NODE, DESCRIBED, ROWS, VALUES, LABELS[0], roost.Placement, roost.Placements, roost.Error, *LISTS]
 
 
 def refused(call: Callable[[], Any]) -> Callable[[], None]:
@@ -71,6 +76,17 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "strategies again": lambda: FLEXIBLE.get_placement(OTHER, False),
     "model words": lambda: _roost.accelerator_model("NPU:910B"),
     "model words refused": refused(lambda: _roost.accelerator_model("a:b:c")),
+    "groups": lambda: get_engine_layout(SLIME, order=ORDER),
+    "groups sizes": lambda: get_placement_group_layout(SLIME),
+    "groups refused": refused(lambda: get_engine_layout(SLIME, slots_of_node=[1])),
+    "groups counts": refused(lambda: _roost.groups_json(GROUPS_CONFIG, None, (8, -1), None, False)),
+    "groups gpus": refused(lambda: _roost.groups_json(GROUPS_CONFIG, None, (8,), (0, 1), False)),
+    "order": lambda: order_bundles(BUNDLES, visible={"10.0.0.2": "GPU-a,GPU-b"}),
+    "order resolved": lambda: order_bundles([(0, "host", 0)], resolve=lambda name: "10.0.0.1"),
+    "order refused": refused(lambda: order_bundles([(0, "10.0.0.1", 0), (0, "10.0.0.1", 1)])),
+    "order node": refused(lambda: order_bundles([(0, 5, 0)])),
+    "order gpu": refused(lambda: order_bundles([(0, "a", None)])),  # type: ignore[list-item]
+    "order resolver": refused(lambda: order_bundles([(0, "host", 0)], resolve=lambda name: 5)),  # type: ignore[arg-type, return-value]
     "python words": lambda: _roost.python_words("plan with --mode hybrid"),
     "several errors": refused(lambda: ComponentPlacement({"cluster": {"component_placement": {"a": "99", "b": "98"}}}, CLUSTER)),
     "pickle refused": refused(lambda: pickle.dumps(ROWS)),

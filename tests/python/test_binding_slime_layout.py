@@ -176,6 +176,12 @@ def test_w06_an_engine_is_on_one_node() -> None:
     assert get_engine_layout(args, slots_of_node=[4, 8]).engines[0].parts[0].node == 1
 
 
+def test_a_flag_of_megatrons_with_the_name_of_a_setting_is_left_alone() -> None:
+    for value in (False, True):
+        assert get_placement_group_layout(Namespace(rollout_num_gpus=8, profile=value)) == (16, 8)
+    assert layout_of(rollout_num_gpus=8, profile="seed").port_base == 10000
+
+
 def test_w06_an_engine_has_gpus_that_follow_one_another() -> None:
     """Somebody else has GPUs 2 and 3 of the second node: slots 8-11 are GPUs 0, 1, 4 and 5."""
     bundles = [(i, "10.0.0.1", i) for i in range(8)] + [(8 + i, "10.0.0.2", gpu) for i, gpu in enumerate([0, 1, 4, 5, 6, 7])]

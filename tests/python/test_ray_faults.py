@@ -43,7 +43,7 @@ OPEN = """
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')", "the engine 'ray' needs Ray, which is not installed (pip install 'roost[ray]')"),
+        ("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')", "the engine 'ray' needs Ray, which is not installed (pip install 'ray[default]>=2.47')"),
         ("__version__ = '2.46.9'", "Ray 2.46.9 is too old: the engine 'ray' needs 2.47 or newer (pip install -U 'ray[default]' on every node)"),
     ],
 )
