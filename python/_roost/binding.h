@@ -17,6 +17,9 @@ struct binding {
     PyTypeObject *keeper, *client, *managers;
     PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
+    PyObject *codec;             /* a tuple, which holds those below; NULL before it is set */
+    PyObject *encode, *decode, *dumps, *loads, *protocol;
+    Py_ssize_t large; /* bytes of this length are worth a part of their own */
 };
 
 /* The state of the module that `type`, one of ours, belongs to. */
@@ -139,6 +142,37 @@ struct pieces {
 /* Borrows the buffers of a sequence; false with an exception. */
 bool pieces_open(struct pieces *out, PyObject *sequence, const char *what);
 void pieces_close(struct pieces *pieces);
+
+/* Hands bytes to the library on behalf of one of our objects, without the GIL. */
+typedef enum roost_code sending(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                struct roost_error *err);
+/* Sends the buffers of a sequence; None, or NULL with an exception. */
+PyObject *pieces_send(PyObject *self, PyObject *sequence, sending *send);
+
+/* --- values (values.c) --- */
+
+/* A function of the module: (encode, decode, dumps, loads, protocol, large) of roost._codec. */
+PyObject *binding_set_codec(PyObject *module, PyObject *args);
+
+/* A Python value as the bytes of a call. */
+struct message {
+    PyObject
+        *pickle; /* of a plain value, in `plain`; otherwise the codec's parts are in `pieces` */
+    struct roost_bytes plain[2];
+    struct pieces pieces;
+    const struct roost_bytes *bytes; /* whichever it is */
+    size_t count;
+};
+
+/* False with the exception that the value raised when it was pickled. */
+bool message_open(const struct binding *binding, struct message *out, PyObject *value);
+void message_close(struct message *message);
+
+/* Whether message_read_small can read it; the value of one that is, and of any other, which is the buffer
+ * of `owner`. NULL with an exception. */
+bool message_is_small(struct roost_bytes message);
+PyObject *message_read_small(const struct binding *binding, struct roost_bytes message);
+PyObject *message_read(const struct binding *binding, PyObject *owner);
 
 /* "NAME=value" texts, NULL-terminated, from a mapping, in the encoding of the file system; NULL with an
  * exception. Free with PyMem_Free; *out_keeper keeps them alive. */

@@ -29,13 +29,13 @@ static void dealloc(PyObject *self)
     binding_dealloc(self);
 }
 
-static PyObject *wait(PyObject *self, PyObject *seconds)
+/* 1 = each rank has its outcome, 0 = time is up, -1 = with an exception. */
+static int wait_done(struct roost_call *call, PyObject *seconds)
 {
-    struct roost_call *call = ((struct call_object *)self)->call;
     bool is_done;
     int32_t left;
     if (!binding_timeout(seconds, &left))
-        return NULL;
+        return -1;
     int32_t all = left;
     do {
         int32_t slice = binding_slice(&left);
@@ -43,9 +43,15 @@ static PyObject *wait(PyObject *self, PyObject *seconds)
         is_done = roost_call_wait(call, slice);
         Py_END_ALLOW_THREADS
         if (PyErr_CheckSignals() != 0)
-            return NULL;
+            return -1;
     } while (!is_done && (all < 0 || left > 0));
-    return PyBool_FromLong(is_done);
+    return is_done;
+}
+
+static PyObject *wait(PyObject *self, PyObject *seconds)
+{
+    int is_done = wait_done(((struct call_object *)self)->call, seconds);
+    return is_done < 0 ? NULL : PyBool_FromLong(is_done);
 }
 
 static PyObject *done(PyObject *self, PyObject *nothing)
@@ -111,12 +117,44 @@ static PyObject *outcomes(PyObject *self, PyObject *nothing)
     return list;
 }
 
+/* What a rank answered with; NULL = it has no value, or with the exception that reading it raised. */
+static PyObject *read_answer(PyObject *self, struct roost_outcome outcome)
+{
+    const struct binding *binding = binding_of(Py_TYPE(self));
+    if (outcome.kind != ROOST_OUTCOME_VALUE)
+        return NULL;
+    if (message_is_small(outcome.bytes))
+        return message_read_small(binding, outcome.bytes);
+    PyObject *answer = answer_new(self, outcome.bytes);
+    PyObject *value = answer ? message_read(binding, answer) : NULL;
+    Py_XDECREF(answer);
+    return value;
+}
+
+static PyObject *answers(PyObject *self, PyObject *seconds)
+{
+    struct roost_call *call = ((struct call_object *)self)->call;
+    int is_done = wait_done(call, seconds);
+    size_t count = roost_call_count(call);
+    if (is_done < 0)
+        return NULL;
+    PyObject *list = is_done ? PyList_New(0) : Py_NewRef(Py_None);
+    for (size_t i = 0; is_done && list && i < count; i++)
+        binding_append(&list, read_answer(self, roost_call_outcome(call, i)));
+    if (list || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return list;
+    PyErr_Clear(); /* outcomes tell */
+    Py_RETURN_NONE;
+}
+
 /* --- the types --- */
 
 static PyMethodDef methods[] = {
     {"wait", wait, METH_O, "Until each rank has its outcome; False after so many seconds."},
     {"done", done, METH_NOARGS, "Whether each rank has its outcome."},
     {"outcomes", outcomes, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
+    {"answers", answers, METH_O,
+     "Waits so many seconds: the Python values that all ranks sent, or None when not all have."},
     {NULL, NULL, 0, NULL},
 };
 

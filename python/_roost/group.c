@@ -255,45 +255,67 @@ static int32_t *read_ranks(struct binding *binding, PyObject *sequence, Py_ssize
     return ranks;
 }
 
-static PyObject *start_call(PyObject *self, struct roost_call_options *options, PyObject *parts)
+static PyObject *start_call(PyObject *self, const struct roost_call_options *options)
 {
     struct binding *binding = binding_of(Py_TYPE(self));
     struct roost_group *group = group_of(self);
-    struct pieces pieces;
     struct roost_error error;
     struct roost_call *call;
-    if (!group || !pieces_open(&pieces, parts, "parts"))
+    if (!group)
         return NULL;
-    options->bytes = pieces.bytes;
-    options->byte_count = (size_t)pieces.count;
     Py_BEGIN_ALLOW_THREADS
     call = roost_group_call(group, options, &error);
     Py_END_ALLOW_THREADS
-    pieces_close(&pieces);
     if (!call)
         return binding_raise(binding, &error, NULL, NULL);
     return call_new(binding, self, call);
+}
+
+/* Calls the ranks of a sequence, or all when that is None. */
+static PyObject *call_ranks(PyObject *self, struct roost_call_options *options, PyObject *ranks)
+{
+    Py_ssize_t count = 0;
+    int32_t *numbers = NULL;
+    if (ranks != Py_None) {
+        numbers = read_ranks(binding_of(Py_TYPE(self)), ranks, &count);
+        if (!numbers)
+            return NULL;
+    }
+    options->ranks = numbers;
+    options->rank_count = (size_t)count;
+    PyObject *call = start_call(self, options);
+    PyMem_Free(numbers);
+    return call;
 }
 
 static PyObject *call_method(PyObject *self, PyObject *args)
 {
     struct roost_call_options options = {0};
     PyObject *parts, *ranks = Py_None, *seconds = Py_None;
-    Py_ssize_t count = 0;
-    int32_t *numbers = NULL;
+    struct pieces pieces;
     if (!PyArg_ParseTuple(args, "sO|OO:call", &options.method, &parts, &ranks, &seconds) ||
-        !binding_timeout(seconds, &options.timeout_ms))
+        !binding_timeout(seconds, &options.timeout_ms) || !pieces_open(&pieces, parts, "parts"))
         return NULL;
     options.timeout_ms = options.timeout_ms < 0 ? 0 : options.timeout_ms ? options.timeout_ms : 1;
-    if (ranks != Py_None) {
-        numbers = read_ranks(binding_of(Py_TYPE(self)), ranks, &count);
-        if (!numbers)
-            return NULL;
-    }
-    options.ranks = numbers;
-    options.rank_count = (size_t)count;
-    PyObject *call = start_call(self, &options, parts);
-    PyMem_Free(numbers);
+    options.bytes = pieces.bytes;
+    options.byte_count = (size_t)pieces.count;
+    PyObject *call = call_ranks(self, &options, ranks);
+    pieces_close(&pieces);
+    return call;
+}
+
+static PyObject *call_value(PyObject *self, PyObject *args)
+{
+    struct roost_call_options options = {0};
+    PyObject *value, *ranks;
+    struct message message;
+    if (!PyArg_ParseTuple(args, "sOO:call_value", &options.method, &value, &ranks) ||
+        !message_open(binding_of(Py_TYPE(self)), &message, value))
+        return NULL;
+    options.bytes = message.bytes;
+    options.byte_count = message.count;
+    PyObject *call = call_ranks(self, &options, ranks);
+    message_close(&message);
     return call;
 }
 
@@ -333,6 +355,7 @@ static PyMethodDef methods[] = {
     {"wait_ready", wait_ready, METH_O, "None when all ranks are ready, else (code, message, rank)"},
     {"rank", rank, METH_O, "What is known of a rank: state, pid, bytes, end."},
     {"call", call_method, METH_VARARGS, "(method, parts, ranks=None, timeout=None) -> Call"},
+    {"call_value", call_value, METH_VARARGS, "(method, value, ranks or None) -> Call"},
     {"pump", pump, METH_NOARGS, "Takes what has come and sends what did not fit."},
     {"signal", send_signal, METH_VARARGS, "(rank, signal)"},
     {"close", close_group, METH_NOARGS, "Ends the processes."},

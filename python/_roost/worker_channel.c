@@ -55,34 +55,26 @@ static PyObject *channel_open(PyObject *class, PyObject *mapping)
     return channel_take((PyTypeObject *)class, worker, &error);
 }
 
-typedef enum roost_code telling(struct roost_worker *worker, const struct roost_bytes *bytes,
-                                size_t count, struct roost_error *err);
-
-static PyObject *tell(PyObject *self, PyObject *sequence, telling *send)
+static enum roost_code send_ready(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                  struct roost_error *err)
 {
-    struct channel_object *it = (struct channel_object *)self;
-    struct roost_error error;
-    enum roost_code code;
-    struct pieces parts;
-    if (!pieces_open(&parts, sequence, "parts"))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = send(it->worker, parts.bytes, (size_t)parts.count, &error);
-    Py_END_ALLOW_THREADS
-    pieces_close(&parts);
-    if (code != ROOST_OK)
-        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
-    Py_RETURN_NONE;
+    return roost_worker_ready(((struct channel_object *)self)->worker, bytes, count, err);
+}
+
+static enum roost_code send_refusal(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                    struct roost_error *err)
+{
+    return roost_worker_refuse(((struct channel_object *)self)->worker, bytes, count, err);
 }
 
 static PyObject *ready(PyObject *self, PyObject *parts)
 {
-    return tell(self, parts, roost_worker_ready);
+    return pieces_send(self, parts, send_ready);
 }
 
 static PyObject *refuse(PyObject *self, PyObject *parts)
 {
-    return tell(self, parts, roost_worker_refuse);
+    return pieces_send(self, parts, send_refusal);
 }
 
 static int64_t now_ms(void)

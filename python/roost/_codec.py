@@ -16,6 +16,8 @@ import struct
 from pickle import dumps, loads
 from typing import Any
 
+from roost import _roost
+
 PROTOCOL = 5
 ALIGNMENT = 64
 PLAIN, WITH_MEMORY = b"\0", b"\1"
@@ -102,3 +104,6 @@ def decode(message: memoryview) -> Any:
         views.append(message[at : at + length])
         at += length
     return loads(views[0], buffers=views[1:])
+
+
+_roost.set_codec(encode, decode, dumps, loads, PROTOCOL, LARGE)  # small plain values are written and read there

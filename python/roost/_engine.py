@@ -67,8 +67,8 @@ class CallLink(Protocol):
     async def async_wait(self) -> None:
         """Until each rank has its outcome, without holding the event loop up."""
 
-    def values(self) -> list[Any] | None:
-        """What every rank gave, when all have; None otherwise. Made for speed: outcomes() tells the same and more."""
+    def values(self, timeout: float) -> list[Any] | None:
+        """Waits at most so long: what every rank gave, or None when not all have. Made for speed: outcomes() tells more."""
 
     def outcomes(self) -> list[Outcome]:
         """In the order of the ranks asked; those that have none yet are pending."""

@@ -26,8 +26,8 @@ class Handle:
         """The results in the order of the ranks called. Raises WorkerError when one has failed, and Timeout after that
         many seconds; the call goes on then, and can be waited for again. Ranks that have not answered within a second
         of another one's failure are not waited for: they may depend on it."""
-        if timeout is None and self._link.wait(GLANCE):  # the usual way, and a quick one
-            values = self._link.values()
+        if timeout is None:  # the usual way, and a quick one
+            values = self._link.values(GLANCE)
             if values is not None:
                 return values
         patience = Patience(timeout)

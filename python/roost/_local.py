@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from roost import _roost
 from roost._attach import start_keeper
-from roost._codec import decode, encode
+from roost._codec import encode
 from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
@@ -155,7 +155,7 @@ class LocalGroup:
         self._lock = threading.Lock()
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> "LocalCall":
-        return LocalCall(self, self._group.call(method, encode((args, kwargs)), ranks, None))
+        return LocalCall(self, self._group.call_value(method, (args, kwargs), ranks))
 
     def close(self) -> None:
         self._group.close()
@@ -215,18 +215,10 @@ class LocalCall:
         while not self._call.done():
             await self._group.watch().wait()
 
-    def values(self) -> list[Any] | None:
+    def values(self, timeout: float) -> list[Any] | None:
         if self._answers is None:
-            answers = []
-            for _, word, message, _ in self._call.outcomes():
-                if word != "value":
-                    return None
-                try:
-                    answers.append(decode(memoryview(message)))
-                except Exception:  # outcomes() tells of it
-                    return None
-            self._answers = answers
-        return [answer[0] for answer in self._answers]
+            self._answers = self._call.answers(timeout)
+        return None if self._answers is None else [answer[0] for answer in self._answers]
 
     def outcomes(self) -> list[Outcome]:
         if self._answers is not None:  # the same objects as in values()

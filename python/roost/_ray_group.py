@@ -177,9 +177,9 @@ class RayCall:
             said = f"what {self._method!r} returned cannot be read here: {failure.error}"
             return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
 
-    def values(self) -> list[Any] | None:
+    def values(self, timeout: float) -> list[Any] | None:
         outcomes = self._outcomes
-        if any(outcome is None or outcome.kind != "value" for outcome in outcomes):
+        if not self.wait(timeout) or any(outcome is None or outcome.kind != "value" for outcome in outcomes):
             return None
         return [outcome.value for outcome in outcomes if outcome is not None]
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from roost import _roost
-from roost._codec import Parts, decode, encode
+from roost._codec import decode, encode
 from roost._engine import Surroundings
 from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
 
@@ -42,16 +42,6 @@ class Start:
         self.max_concurrency, self.catch_system_failure, self.surroundings = max_concurrency, catch_system_failure, surroundings
 
 
-def answer_parts(method: str, answer: Answer) -> tuple[bool, Parts]:
-    """Whether it is a value, and the parts of the message; what cannot be sent becomes an error."""
-    if answer.failure is None:
-        try:
-            return True, encode((answer.value, answer.seconds, answer.timers or None))
-        except BaseException as raised:
-            answer = answer.unsendable(method, raised)
-    return False, encode((answer,))
-
-
 def read_value(message: memoryview) -> Answer:
     value, seconds, timers = decode(message)
     return Answer(value, None, seconds, timers)
@@ -64,28 +54,44 @@ def read_failure(message: memoryview) -> Answer:
 
 
 def send(request: _roost.Request, method: str, answer: Answer) -> None:
-    is_value, parts = answer_parts(method, answer)
+    """Sends what read_value reads; an error, and what cannot be sent, as read_failure reads it."""
+    if answer.failure is None:
+        try:
+            request.reply_value((answer.value, answer.seconds, answer.timers or None))
+            return
+        except BaseException as raised:
+            answer = answer.unsendable(method, raised)
     try:
-        request.reply(parts) if is_value else request.fail(parts)
-    except _roost.Error as error:
-        if is_value and error.code == "limit":  # too large to be sent at all
-            request.fail(encode((answer.unsendable(method, error),)))
+        request.fail(encode((answer,)))
+    except _roost.Error:
+        pass  # the driver has gone
 
 
-def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
-    """Arguments of the request, or the answer that they cannot be read."""
-    try:
-        args, kwargs = decode(request.payload)
-        return args, kwargs
-    except BaseException as raised:
-        failure = Failure.of(raised, 1)
-        said = f"the arguments of {request.method!r} cannot be read: {failure.error}"
-        return Answer(None, Failure(said, failure.traceback, failure.carried))
+def unreadable(method: str, raised: BaseException) -> Answer:
+    """The answer to a request whose arguments cannot be read."""
+    failure = Failure.of(raised, 1)
+    said = f"the arguments of {method!r} cannot be read: {failure.error}"
+    return Answer(None, Failure(said, failure.traceback, failure.carried))
 
 
 def answer_request(host: Host, request: _roost.Request) -> None:
-    method, call = request.method, read_call(request)
-    send(request, method, call if isinstance(call, Answer) else host.run(method, *call))
+    method = request.method
+    try:
+        args, kwargs = request.value()
+    except BaseException as raised:
+        send(request, method, unreadable(method, raised))
+    else:
+        send(request, method, host.run(method, args, kwargs))
+
+
+async def answer_on_loop(host: Host, request: _roost.Request) -> None:
+    method = request.method
+    try:
+        args, kwargs = request.value()
+    except BaseException as raised:
+        send(request, method, unreadable(method, raised))
+    else:
+        send(request, method, await host.run_async(method, args, kwargs))
 
 
 def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
@@ -185,8 +191,7 @@ async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, sta
 
     async def work(request: _roost.Request) -> None:
         try:
-            method, call = request.method, read_call(request)
-            send(request, method, call if isinstance(call, Answer) else await host.run_async(method, *call))
+            await answer_on_loop(host, request)
         finally:
             free.release()
 
