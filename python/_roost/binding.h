@@ -118,6 +118,13 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
+/* Waits for the next request of a channel object, -1 = without a limit; *out NULL when time was up or the
+ * driver has gone. False with an exception. */
+bool channel_take(PyObject *channel, int32_t wait_ms, struct roost_request **out);
+
+/* The method WorkerChannel.serve (serve.c). */
+PyObject *channel_serve(PyObject *channel, PyObject *args);
+
 /* A request that came over a channel object, which it holds. Takes it, also on failure. */
 PyObject *request_take(PyObject *channel, struct roost_request *request);
 

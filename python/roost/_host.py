@@ -91,6 +91,10 @@ class Answer:
         return Answer(None, Failure(said, f"{said}\n\n{failure.traceback}"), self.seconds, self.timers)
 
 
+def failed(method: str, raised: BaseException, seconds: float, timers: Mapping[str, float] | None, frames_of_ours: int = 1) -> Answer:
+    return Answer(None, Failure.of(tamed(raised, repr(method)), frames_of_ours), seconds, timers)
+
+
 def tamed(raised: BaseException, doing: str) -> BaseException:
     """A worker does not end its process by SystemExit: it fails."""
     if isinstance(raised, SystemExit):
@@ -134,11 +138,10 @@ class Host:
         try:
             value = self._find(method)(*args, **kwargs)
             if type(value) is CoroutineType:
-                value = asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
+                value = self._await(value)
             return Answer(value, None, perf_counter() - begin, timers)
         except BaseException as raised:
-            seconds = perf_counter() - begin
-            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
+            return failed(method, raised, perf_counter() - begin, timers)
         finally:
             call_timers.reset(token)
 
@@ -153,10 +156,25 @@ class Host:
                 value = await value
             return Answer(value, None, perf_counter() - begin, timers)
         except BaseException as raised:
-            seconds = perf_counter() - begin
-            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
+            return failed(method, raised, perf_counter() - begin, timers)
         finally:
             call_timers.reset(token)
+
+    def finish(self, method: str, value: Any, raised: BaseException | None, seconds: float, timers: dict[str, float] | None) -> Answer:
+        """The answer of a method that was called elsewhere, and took so long: what it gave may be awaited still."""
+        if raised is not None:
+            return failed(method, raised, seconds, timers, 0)
+        if type(value) is not CoroutineType:
+            return Answer(value, None, seconds, timers)
+        begin = perf_counter()
+        try:
+            value = self._await(value)
+            return Answer(value, None, seconds + perf_counter() - begin, timers)
+        except BaseException as error:
+            return failed(method, error, seconds + perf_counter() - begin, timers)
+
+    def _await(self, value: "CoroutineType[Any, Any, Any]") -> Any:
+        return asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
 
     def _find(self, method: str) -> Any:
         if method.startswith("_"):

@@ -5,12 +5,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import CoroutineType
 from typing import Any
 
 from roost import _roost
 from roost._codec import decode, encode
 from roost._engine import Surroundings
 from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
+from roost._worker import call_timers
 
 START = "__start__"
 
@@ -147,14 +149,16 @@ def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Fail
 
 
 def live(channel: _roost.WorkerChannel, host: Host) -> int:
-    """One call after the other, in the main thread."""
-    while True:
-        request = channel.next()
-        if request is not None:
-            answer_request(host, request)
-        elif channel.is_over:
-            return 0
-        del request  # its memory is the driver's again
+    """One call after the other, in the main thread; what is not usual about one is done here."""
+
+    def answer(request: _roost.Request) -> None:
+        answer_request(host, request)
+
+    def finish(request: _roost.Request, value: Any, raised: BaseException | None, seconds: float, timers: dict[str, float] | None) -> None:
+        send(request, request.method, host.finish(request.method, value, raised, seconds, timers))
+
+    channel.serve(host.worker, call_timers.set, CoroutineType, answer, finish)
+    return 0
 
 
 def live_in_threads(channel: _roost.WorkerChannel, host: Host, count: int) -> int:
