@@ -13,7 +13,7 @@
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
-    PyTypeObject *group, *call, *answer, *worker_channel, *request;
+    PyTypeObject *group, *caller, *call, *answer, *worker_channel, *request;
     PyTypeObject *keeper, *client, *managers;
     PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
@@ -59,6 +59,16 @@ void texts_close(struct texts *texts);
 
 /* An int from a Python object; a TypeError or, outside int32_t, a range_error names the argument. */
 bool binding_int32(PyObject *value, const char *what, PyObject *range_error, int32_t *out);
+
+/* Ranks of a sequence; of None: no numbers, which stands for all. */
+struct rank_list {
+    int32_t *numbers;
+    size_t count;
+};
+
+/* False with an exception. */
+bool rank_list_open(struct binding *binding, struct rank_list *out, PyObject *sequence);
+void rank_list_close(struct rank_list *ranks);
 
 /* Whether `value` is of our type; an error names the argument. */
 bool binding_want(PyObject *value, PyTypeObject *type, const char *what);
@@ -200,6 +210,10 @@ bool binding_timeout(PyObject *seconds, int32_t *out_ms);
 /* The next slice of a wait, short enough to hear signals in between; -1 = no limit. */
 int32_t binding_slice(int32_t *left_ms);
 
+/* Calls the processes of a group object; a Call, or NULL with an exception. */
+PyObject *group_call(PyObject *group, const struct roost_call_options *options);
+bool group_is_closed(PyObject *group);
+
 /* A call on its way; takes it, also on failure. */
 PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call);
 
@@ -210,7 +224,7 @@ PyObject *binding_end(const struct roost_event *end);
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
 
-extern PyType_Spec group_spec, call_spec, answer_spec;
+extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec;
 /* Functions of the module: namespaces of this user that live, and checks of names. */
 PyObject *binding_namespaces(PyObject *module, PyObject *env);
 PyObject *binding_check_address(PyObject *module, PyObject *text);

@@ -117,32 +117,54 @@ static PyObject *outcomes(PyObject *self, PyObject *nothing)
     return list;
 }
 
-/* What a rank answered with; NULL = it has no value, or with the exception that reading it raised. */
+/* The tuple that a rank answered with, whose first member is the value; NULL = it has none, or with the
+ * exception that reading it raised. */
 static PyObject *read_answer(PyObject *self, struct roost_outcome outcome)
 {
     const struct binding *binding = binding_of(Py_TYPE(self));
+    PyObject *answer = NULL, *owner = NULL;
     if (outcome.kind != ROOST_OUTCOME_VALUE)
         return NULL;
     if (message_is_small(outcome.bytes))
-        return message_read_small(binding, outcome.bytes);
-    PyObject *answer = answer_new(self, outcome.bytes);
-    PyObject *value = answer ? message_read(binding, answer) : NULL;
-    Py_XDECREF(answer);
-    return value;
+        answer = message_read_small(binding, outcome.bytes);
+    else if ((owner = answer_new(self, outcome.bytes)))
+        answer = message_read(binding, owner);
+    Py_XDECREF(owner);
+    if (answer && (!PyTuple_Check(answer) || PyTuple_Size(answer) == 0))
+        Py_CLEAR(answer);
+    return answer;
 }
 
-static PyObject *answers(PyObject *self, PyObject *seconds)
+/* ([value], [answer]) of all ranks. They are not kept here: arrays among them hold this object, and their
+ * memory with it. */
+static PyObject *read_answers(PyObject *self)
 {
     struct roost_call *call = ((struct call_object *)self)->call;
-    int is_done = wait_done(call, seconds);
-    size_t count = roost_call_count(call);
+    Py_ssize_t count = (Py_ssize_t)roost_call_count(call);
+    PyObject *values = PyList_New(count), *answers = PyList_New(count);
+    bool is_good = values && answers;
+    for (Py_ssize_t i = 0; is_good && i < count; i++) {
+        PyObject *answer = read_answer(self, roost_call_outcome(call, (size_t)i));
+        is_good = answer;
+        if (answer) {
+            PyList_SetItem(values, i, Py_NewRef(PyTuple_GetItem(answer, 0)));
+            PyList_SetItem(answers, i, answer);
+        }
+    }
+    PyObject *both = is_good ? PyTuple_Pack(2, values, answers) : NULL;
+    Py_XDECREF(values);
+    Py_XDECREF(answers);
+    return both;
+}
+
+static PyObject *values(PyObject *self, PyObject *seconds)
+{
+    int is_done = wait_done(((struct call_object *)self)->call, seconds);
     if (is_done < 0)
         return NULL;
-    PyObject *list = is_done ? PyList_New(0) : Py_NewRef(Py_None);
-    for (size_t i = 0; is_done && list && i < count; i++)
-        binding_append(&list, read_answer(self, roost_call_outcome(call, i)));
-    if (list || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
-        return list;
+    PyObject *both = is_done ? read_answers(self) : NULL;
+    if (both || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return both;
     PyErr_Clear(); /* outcomes tell */
     Py_RETURN_NONE;
 }
@@ -153,8 +175,8 @@ static PyMethodDef methods[] = {
     {"wait", wait, METH_O, "Until each rank has its outcome; False after so many seconds."},
     {"done", done, METH_NOARGS, "Whether each rank has its outcome."},
     {"outcomes", outcomes, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
-    {"answers", answers, METH_O,
-     "Waits so many seconds: the Python values that all ranks sent, or None when not all have."},
+    {"values", values, METH_O,
+     "Waits so many seconds: ([value], [answer]) of all ranks, or None when not all have one."},
     {NULL, NULL, 0, NULL},
 };
 

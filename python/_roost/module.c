@@ -161,7 +161,8 @@ static int execute(PyObject *module)
     it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
     it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
     it->group = it->request ? add_type(module, &group_spec) : NULL;
-    it->call = it->group ? add_type(module, &call_spec) : NULL;
+    it->caller = it->group ? add_type(module, &caller_spec) : NULL;
+    it->call = it->caller ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
     it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
     it->client = it->keeper ? add_type(module, &client_spec) : NULL;
@@ -195,6 +196,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->worker_channel);
     Py_VISIT(it->request);
     Py_VISIT(it->group);
+    Py_VISIT(it->caller);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
     Py_VISIT(it->keeper);
@@ -222,6 +224,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->worker_channel);
     Py_CLEAR(it->request);
     Py_CLEAR(it->group);
+    Py_CLEAR(it->caller);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);
     Py_CLEAR(it->keeper);
