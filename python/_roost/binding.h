@@ -10,6 +10,14 @@
 #include <Python.h>
 #include <roost/roost.h>
 
+/* How values become messages; functions of Python, set by roost._codec. */
+struct codec {
+    PyObject *all; /* a tuple, which holds those below; NULL = not set */
+    PyObject *encode, *decode, *unpickle;
+    PyObject *marshal, *version, *unmarshal; /* marshal(value, version) */
+    Py_ssize_t large; /* bytes of this length are worth a part of their own */
+};
+
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
@@ -17,9 +25,7 @@ struct binding {
     PyTypeObject *keeper, *client, *managers;
     PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
-    PyObject *codec;             /* a tuple, which holds those below; NULL before it is set */
-    PyObject *encode, *decode, *dumps, *loads, *protocol;
-    Py_ssize_t large; /* bytes of this length are worth a part of their own */
+    struct codec codec;
 };
 
 /* The state of the module that `type`, one of ours, belongs to. */
@@ -168,13 +174,12 @@ PyObject *pieces_send(PyObject *self, PyObject *sequence, sending *send);
 
 /* --- values (values.c) --- */
 
-/* A function of the module: (encode, decode, dumps, loads, protocol, large) of roost._codec. */
+/* A function of the module: what the members of struct codec are set to. */
 PyObject *binding_set_codec(PyObject *module, PyObject *args);
 
 /* A Python value as the bytes of a call. */
 struct message {
-    PyObject
-        *pickle; /* of a plain value, in `plain`; otherwise the codec's parts are in `pieces` */
+    PyObject *data; /* of a plain value, in `plain`; otherwise the codec's parts are in `pieces` */
     struct roost_bytes plain[2];
     struct pieces pieces;
     const struct roost_bytes *bytes; /* whichever it is */

@@ -79,7 +79,7 @@ static PyMethodDef methods[] = {
     {"set_accelerator_types", set_accelerator_types, METH_O,
      "What Placement.accelerator_type answers, in the order of accelerator_types."},
     {"set_codec", binding_set_codec, METH_VARARGS,
-     "(encode, decode, dumps, loads, protocol, large): how values become messages."},
+     "(encode, decode, unpickle, marshal, version, unmarshal, large): how values become messages."},
     {"groups_json", binding_groups_json, METH_VARARGS,
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
@@ -183,7 +183,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->error);
     Py_VISIT(it->rank_error);
     Py_VISIT(it->accelerator_types);
-    Py_VISIT(it->codec);
+    Py_VISIT(it->codec.all);
     Py_VISIT(it->config);
     Py_VISIT(it->cluster);
     Py_VISIT(it->plan);
@@ -211,7 +211,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->error);
     Py_CLEAR(it->rank_error);
     Py_CLEAR(it->accelerator_types);
-    Py_CLEAR(it->codec);
+    Py_CLEAR(it->codec.all);
     Py_CLEAR(it->config);
     Py_CLEAR(it->cluster);
     Py_CLEAR(it->plan);

@@ -1,40 +1,35 @@
-/* values.c - Python values as messages. Small plain ones are pickled and read here, at once; all others by
- * roost._codec, which says what a message is. */
+/* values.c - Python values as messages: plain ones are written here, and small ones read, with what
+ * roost._codec hands over; all others are written and read there. It also says what a message is. */
 #include "binding.h"
 
 enum {
     PLAIN_COUNT = 64,      /* values looked at: what has more is worth the codec's own look */
     PLAIN_DEPTH = 4,       /* of containers in each other */
     COPIED_MAX = 16 << 10, /* of a message: below, a copy costs less than an object that holds it */
-    PLAIN = 0,             /* the first byte of a message that is a pickle and nothing else */
 };
+
+/* The first byte of a message. */
+enum { WITH_MEMORY = 1, PLAIN = 2 };
 
 PyObject *binding_set_codec(PyObject *module, PyObject *args)
 {
     struct binding *binding = PyModule_GetState(module);
-    PyObject *encode, *decode, *dumps, *loads, *protocol;
-    Py_ssize_t large;
-    if (!PyArg_ParseTuple(args, "OOOOOn:set_codec", &encode, &decode, &dumps, &loads, &protocol,
-                          &large))
+    struct codec codec = {.all = args};
+    if (!PyArg_ParseTuple(args, "OOOOOOn:set_codec", &codec.encode, &codec.decode, &codec.unpickle,
+                          &codec.marshal, &codec.version, &codec.unmarshal, &codec.large))
         return NULL;
-    PyObject *old = binding->codec;
+    PyObject *old = binding->codec.all;
     Py_INCREF(args);
-    binding->codec = args;
-    binding->encode = encode;
-    binding->decode = decode;
-    binding->dumps = dumps;
-    binding->loads = loads;
-    binding->protocol = protocol;
-    binding->large = large;
+    binding->codec = codec;
     Py_XDECREF(old);
     Py_RETURN_NONE;
 }
 
 static bool has_codec(const struct binding *binding)
 {
-    if (!binding->codec)
+    if (!binding->codec.all)
         PyErr_SetString(PyExc_RuntimeError, "import roost._codec before values are sent");
-    return binding->codec;
+    return binding->codec.all;
 }
 
 /* --- writing --- */
@@ -56,7 +51,8 @@ static bool are_plain(struct look *look, PyObject *row, Py_ssize_t count,
     return true;
 }
 
-/* Whether a pickle of it names no class and lends no memory, so that any unpickler reads it. */
+/* Whether it is made of the types that marshal writes alike in every version of Python, of exactly these, and
+ * has nothing that is worth a look by the codec. */
 static bool is_plain(struct look *look, PyObject *value, int depth)
 {
     if (--look->left < 0)
@@ -81,14 +77,15 @@ static bool is_plain(struct look *look, PyObject *value, int depth)
     return true;
 }
 
-static bool pickle_plain(const struct binding *binding, struct message *out, PyObject *value)
+static bool write_plain(const struct binding *binding, struct message *out, PyObject *value)
 {
     static const char first = PLAIN;
     char *at;
     Py_ssize_t len;
-    out->pickle = PyObject_CallFunctionObjArgs(binding->dumps, value, binding->protocol, NULL);
-    if (!out->pickle || PyBytes_AsStringAndSize(out->pickle, &at, &len) < 0) {
-        Py_CLEAR(out->pickle);
+    out->data =
+        PyObject_CallFunctionObjArgs(binding->codec.marshal, value, binding->codec.version, NULL);
+    if (!out->data || PyBytes_AsStringAndSize(out->data, &at, &len) < 0) {
+        Py_CLEAR(out->data);
         return false;
     }
     out->plain[0] = (struct roost_bytes){&first, 1};
@@ -100,13 +97,13 @@ static bool pickle_plain(const struct binding *binding, struct message *out, PyO
 
 bool message_open(const struct binding *binding, struct message *out, PyObject *value)
 {
-    struct look look = {binding->large, PLAIN_COUNT};
+    struct look look = {binding->codec.large, PLAIN_COUNT};
     *out = (struct message){0};
     if (!has_codec(binding))
         return false;
     if (is_plain(&look, value, PLAIN_DEPTH))
-        return pickle_plain(binding, out, value);
-    PyObject *parts = PyObject_CallFunctionObjArgs(binding->encode, value, NULL);
+        return write_plain(binding, out, value);
+    PyObject *parts = PyObject_CallFunctionObjArgs(binding->codec.encode, value, NULL);
     bool is_good = parts && pieces_open(&out->pieces, parts, "parts");
     Py_XDECREF(parts);
     out->bytes = out->pieces.bytes;
@@ -116,7 +113,7 @@ bool message_open(const struct binding *binding, struct message *out, PyObject *
 
 void message_close(struct message *message)
 {
-    Py_CLEAR(message->pickle);
+    Py_CLEAR(message->data);
     pieces_close(&message->pieces);
 }
 
@@ -124,24 +121,25 @@ void message_close(struct message *message)
 
 bool message_is_small(struct roost_bytes message)
 {
-    return message.len > 0 && message.len <= COPIED_MAX && *(const char *)message.at == PLAIN;
+    return message.len > 0 && message.len <= COPIED_MAX && *(const char *)message.at != WITH_MEMORY;
 }
 
 PyObject *message_read_small(const struct binding *binding, struct roost_bytes message)
 {
+    const char *at = message.at;
     if (!has_codec(binding))
         return NULL;
-    PyObject *pickle =
-        PyBytes_FromStringAndSize((const char *)message.at + 1, (Py_ssize_t)message.len - 1);
-    PyObject *value = pickle ? PyObject_CallFunctionObjArgs(binding->loads, pickle, NULL) : NULL;
-    Py_XDECREF(pickle);
+    PyObject *read = *at == PLAIN ? binding->codec.unmarshal : binding->codec.unpickle;
+    PyObject *data = PyBytes_FromStringAndSize(at + 1, (Py_ssize_t)message.len - 1);
+    PyObject *value = data ? PyObject_CallFunctionObjArgs(read, data, NULL) : NULL;
+    Py_XDECREF(data);
     return value;
 }
 
 PyObject *message_read(const struct binding *binding, PyObject *owner)
 {
     PyObject *view = has_codec(binding) ? PyMemoryView_FromObject(owner) : NULL;
-    PyObject *value = view ? PyObject_CallFunctionObjArgs(binding->decode, view, NULL) : NULL;
+    PyObject *value = view ? PyObject_CallFunctionObjArgs(binding->codec.decode, view, NULL) : NULL;
     Py_XDECREF(view);
     return value;
 }
