@@ -69,31 +69,22 @@ def send(request: _roost.Request, method: str, answer: Answer) -> None:
         pass  # the driver has gone
 
 
-def unreadable(method: str, raised: BaseException) -> Answer:
-    """The answer to a request whose arguments cannot be read."""
-    failure = Failure.of(raised, 1)
-    said = f"the arguments of {method!r} cannot be read: {failure.error}"
-    return Answer(None, Failure(said, failure.traceback, failure.carried))
+def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Arguments of the request; None when they cannot be read, and that is answered."""
+    try:
+        args, kwargs = request.value()
+        return args, kwargs
+    except BaseException as raised:
+        failure = Failure.of(raised, 1)
+        said = f"the arguments of {request.method!r} cannot be read: {failure.error}"
+        send(request, request.method, Answer(None, Failure(said, failure.traceback, failure.carried)))
+        return None
 
 
 def answer_request(host: Host, request: _roost.Request) -> None:
-    method = request.method
-    try:
-        args, kwargs = request.value()
-    except BaseException as raised:
-        send(request, method, unreadable(method, raised))
-    else:
-        send(request, method, host.run(method, args, kwargs))
-
-
-async def answer_on_loop(host: Host, request: _roost.Request) -> None:
-    method = request.method
-    try:
-        args, kwargs = request.value()
-    except BaseException as raised:
-        send(request, method, unreadable(method, raised))
-    else:
-        send(request, method, await host.run_async(method, args, kwargs))
+    call = read_call(request)
+    if call is not None:
+        send(request, request.method, host.run(request.method, *call))
 
 
 def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
@@ -195,7 +186,9 @@ async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, sta
 
     async def work(request: _roost.Request) -> None:
         try:
-            await answer_on_loop(host, request)
+            call = read_call(request)
+            if call is not None:
+                send(request, request.method, await host.run_async(request.method, *call))
         finally:
             free.release()
 
