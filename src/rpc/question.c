@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "rpc/links_internal.h"
 
 enum { PIECES_MAX = PARTS_MAX - 3 }; /* beside two headers and the method */
@@ -10,8 +11,7 @@ enum { PIECES_MAX = PARTS_MAX - 3 }; /* beside two headers and the method */
 static void copy_pieces(char *into, const struct roost_bytes *pieces, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (pieces[i].len)
-            memcpy(into, pieces[i].at, pieces[i].len);
+        copy_bytes(into, pieces[i].at, pieces[i].len);
         into += pieces[i].len;
     }
 }
