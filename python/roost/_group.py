@@ -206,9 +206,6 @@ class WorkerGroup:
         if self._link is None or self._is_closed:
             return
         self._is_closed = True
-        for method in public_methods(self._cls):  # they hold the group: without them it goes when nobody else holds it
-            if not hasattr(type(self), method):
-                self.__dict__.pop(method, None)
         try:
             self._link.close()
         finally:
@@ -231,8 +228,6 @@ class WorkerGroup:
         fields = self.__dict__
         if "_cls" not in fields:  # made by no constructor
             raise AttributeError(name)
-        if fields.get("_is_closed") and name in public_methods(fields["_cls"]):
-            return self._caller(name, None)  # says so when it is called
         refuse_name(fields["_cls"], name, fields.get("_link") is not None)
 
     def __reduce__(self) -> Any:
