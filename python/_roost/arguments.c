@@ -87,3 +87,32 @@ bool binding_want(PyObject *value, PyTypeObject *type, const char *what)
     PyErr_Format(PyExc_TypeError, "%s has the wrong type: %R", what, value);
     return false;
 }
+
+bool rank_list_open(struct binding *binding, struct rank_list *out, PyObject *sequence)
+{
+    *out = (struct rank_list){0};
+    if (sequence == Py_None)
+        return true;
+    PyObject *items = PySequence_Tuple(sequence);
+    if (!items)
+        return false;
+    Py_ssize_t count = PyTuple_Size(items);
+    out->count = (size_t)count;
+    out->numbers = PyMem_Calloc((size_t)count + 1, sizeof *out->numbers);
+    bool is_good = out->numbers;
+    if (!is_good)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; is_good && i < count; i++)
+        is_good =
+            binding_int32(PyTuple_GetItem(items, i), "rank", binding->rank_error, &out->numbers[i]);
+    Py_DECREF(items);
+    if (!is_good)
+        rank_list_close(out);
+    return is_good;
+}
+
+void rank_list_close(struct rank_list *ranks)
+{
+    PyMem_Free(ranks->numbers);
+    *ranks = (struct rank_list){0};
+}

@@ -10,13 +10,22 @@
 #include <Python.h>
 #include <roost/roost.h>
 
+/* How values become messages; functions of Python, set by roost._codec. */
+struct codec {
+    PyObject *all; /* a tuple, which holds those below; NULL = not set */
+    PyObject *encode, *decode, *unpickle;
+    PyObject *marshal, *version, *unmarshal; /* marshal(value, version) */
+    Py_ssize_t large; /* bytes of this length are worth a part of their own */
+};
+
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
-    PyTypeObject *group, *call, *answer, *worker_channel, *request;
+    PyTypeObject *group, *caller, *call, *answer, *worker_channel, *request;
     PyTypeObject *keeper, *client, *managers;
     PyTypeObject *processes, *leases;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
+    struct codec codec;
 };
 
 /* The state of the module that `type`, one of ours, belongs to. */
@@ -56,6 +65,16 @@ void texts_close(struct texts *texts);
 
 /* An int from a Python object; a TypeError or, outside int32_t, a range_error names the argument. */
 bool binding_int32(PyObject *value, const char *what, PyObject *range_error, int32_t *out);
+
+/* Ranks of a sequence; of None: no numbers, which stands for all. */
+struct rank_list {
+    int32_t *numbers;
+    size_t count;
+};
+
+/* False with an exception. */
+bool rank_list_open(struct binding *binding, struct rank_list *out, PyObject *sequence);
+void rank_list_close(struct rank_list *ranks);
 
 /* Whether `value` is of our type; an error names the argument. */
 bool binding_want(PyObject *value, PyTypeObject *type, const char *what);
@@ -115,6 +134,13 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
+/* Waits for the next request of a channel object, -1 = without a limit; *out NULL when time was up or the
+ * driver has gone. False with an exception. */
+bool channel_take(PyObject *channel, int32_t wait_ms, struct roost_request **out);
+
+/* The method WorkerChannel.serve (serve.c). */
+PyObject *channel_serve(PyObject *channel, PyObject *args);
+
 /* A request that came over a channel object, which it holds. Takes it, also on failure. */
 PyObject *request_take(PyObject *channel, struct roost_request *request);
 
@@ -140,6 +166,36 @@ struct pieces {
 bool pieces_open(struct pieces *out, PyObject *sequence, const char *what);
 void pieces_close(struct pieces *pieces);
 
+/* Hands bytes to the library on behalf of one of our objects, without the GIL. */
+typedef enum roost_code sending(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                struct roost_error *err);
+/* Sends the buffers of a sequence; None, or NULL with an exception. */
+PyObject *pieces_send(PyObject *self, PyObject *sequence, sending *send);
+
+/* --- values (values.c) --- */
+
+/* A function of the module: what the members of struct codec are set to. */
+PyObject *binding_set_codec(PyObject *module, PyObject *args);
+
+/* A Python value as the bytes of a call. */
+struct message {
+    PyObject *data; /* of a plain value, in `plain`; otherwise the codec's parts are in `pieces` */
+    struct roost_bytes plain[2];
+    struct pieces pieces;
+    const struct roost_bytes *bytes; /* whichever it is */
+    size_t count;
+};
+
+/* False with the exception that the value raised when it was pickled. */
+bool message_open(const struct binding *binding, struct message *out, PyObject *value);
+void message_close(struct message *message);
+
+/* Whether message_read_small can read it; the value of one that is, and of any other, which is the buffer
+ * of `owner`. NULL with an exception. */
+bool message_is_small(struct roost_bytes message);
+PyObject *message_read_small(const struct binding *binding, struct roost_bytes message);
+PyObject *message_read(const struct binding *binding, PyObject *owner);
+
 /* "NAME=value" texts, NULL-terminated, from a mapping, in the encoding of the file system; NULL with an
  * exception. Free with PyMem_Free; *out_keeper keeps them alive. */
 const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper);
@@ -159,6 +215,10 @@ bool binding_timeout(PyObject *seconds, int32_t *out_ms);
 /* The next slice of a wait, short enough to hear signals in between; -1 = no limit. */
 int32_t binding_slice(int32_t *left_ms);
 
+/* Calls the processes of a group object; a Call, or NULL with an exception. */
+PyObject *group_call(PyObject *group, const struct roost_call_options *options);
+bool group_is_closed(PyObject *group);
+
 /* A call on its way; takes it, also on failure. */
 PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call);
 
@@ -169,7 +229,7 @@ PyObject *binding_end(const struct roost_event *end);
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
 
-extern PyType_Spec group_spec, call_spec, answer_spec;
+extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec;
 /* Functions of the module: namespaces of this user that live, and checks of names. */
 PyObject *binding_namespaces(PyObject *module, PyObject *env);
 PyObject *binding_check_address(PyObject *module, PyObject *text);

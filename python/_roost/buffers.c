@@ -45,6 +45,22 @@ void pieces_close(struct pieces *pieces)
     *pieces = (struct pieces){0};
 }
 
+PyObject *pieces_send(PyObject *self, PyObject *sequence, sending *send)
+{
+    struct roost_error error;
+    enum roost_code code;
+    struct pieces parts;
+    if (!pieces_open(&parts, sequence, "parts"))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = send(self, parts.bytes, (size_t)parts.count, &error);
+    Py_END_ALLOW_THREADS
+    pieces_close(&parts);
+    if (code != ROOST_OK)
+        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
+    Py_RETURN_NONE;
+}
+
 /* b"NAME=value" of one item of a mapping, or NULL with an exception. */
 static PyObject *entry_of(PyObject *pair, const char *what)
 {

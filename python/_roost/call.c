@@ -29,13 +29,13 @@ static void dealloc(PyObject *self)
     binding_dealloc(self);
 }
 
-static PyObject *wait(PyObject *self, PyObject *seconds)
+/* 1 = each rank has its outcome, 0 = time is up, -1 = with an exception. */
+static int wait_done(struct roost_call *call, PyObject *seconds)
 {
-    struct roost_call *call = ((struct call_object *)self)->call;
     bool is_done;
     int32_t left;
     if (!binding_timeout(seconds, &left))
-        return NULL;
+        return -1;
     int32_t all = left;
     do {
         int32_t slice = binding_slice(&left);
@@ -43,9 +43,15 @@ static PyObject *wait(PyObject *self, PyObject *seconds)
         is_done = roost_call_wait(call, slice);
         Py_END_ALLOW_THREADS
         if (PyErr_CheckSignals() != 0)
-            return NULL;
+            return -1;
     } while (!is_done && (all < 0 || left > 0));
-    return PyBool_FromLong(is_done);
+    return is_done;
+}
+
+static PyObject *wait(PyObject *self, PyObject *seconds)
+{
+    int is_done = wait_done(((struct call_object *)self)->call, seconds);
+    return is_done < 0 ? NULL : PyBool_FromLong(is_done);
 }
 
 static PyObject *done(PyObject *self, PyObject *nothing)
@@ -111,12 +117,66 @@ static PyObject *outcomes(PyObject *self, PyObject *nothing)
     return list;
 }
 
+/* The tuple that a rank answered with, whose first member is the value; NULL = it has none, or with the
+ * exception that reading it raised. */
+static PyObject *read_answer(PyObject *self, struct roost_outcome outcome)
+{
+    const struct binding *binding = binding_of(Py_TYPE(self));
+    PyObject *answer = NULL, *owner = NULL;
+    if (outcome.kind != ROOST_OUTCOME_VALUE)
+        return NULL;
+    if (message_is_small(outcome.bytes))
+        answer = message_read_small(binding, outcome.bytes);
+    else if ((owner = answer_new(self, outcome.bytes)))
+        answer = message_read(binding, owner);
+    Py_XDECREF(owner);
+    if (answer && (!PyTuple_Check(answer) || PyTuple_Size(answer) == 0))
+        Py_CLEAR(answer);
+    return answer;
+}
+
+/* ([value], [answer]) of all ranks. They are not kept here: arrays among them hold this object, and their
+ * memory with it. */
+static PyObject *read_answers(PyObject *self)
+{
+    struct roost_call *call = ((struct call_object *)self)->call;
+    Py_ssize_t count = (Py_ssize_t)roost_call_count(call);
+    PyObject *values = PyList_New(count), *answers = PyList_New(count);
+    bool is_good = values && answers;
+    for (Py_ssize_t i = 0; is_good && i < count; i++) {
+        PyObject *answer = read_answer(self, roost_call_outcome(call, (size_t)i));
+        is_good = answer;
+        if (answer) {
+            PyList_SetItem(values, i, Py_NewRef(PyTuple_GetItem(answer, 0)));
+            PyList_SetItem(answers, i, answer);
+        }
+    }
+    PyObject *both = is_good ? PyTuple_Pack(2, values, answers) : NULL;
+    Py_XDECREF(values);
+    Py_XDECREF(answers);
+    return both;
+}
+
+static PyObject *values(PyObject *self, PyObject *seconds)
+{
+    int is_done = wait_done(((struct call_object *)self)->call, seconds);
+    if (is_done < 0)
+        return NULL;
+    PyObject *both = is_done ? read_answers(self) : NULL;
+    if (both || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return both;
+    PyErr_Clear(); /* outcomes tell */
+    Py_RETURN_NONE;
+}
+
 /* --- the types --- */
 
 static PyMethodDef methods[] = {
     {"wait", wait, METH_O, "Until each rank has its outcome; False after so many seconds."},
     {"done", done, METH_NOARGS, "Whether each rank has its outcome."},
     {"outcomes", outcomes, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
+    {"values", values, METH_O,
+     "Waits so many seconds: ([value], [answer]) of all ranks, or None when not all have one."},
     {NULL, NULL, 0, NULL},
 };
 

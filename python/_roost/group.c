@@ -8,6 +8,7 @@ struct group_object {
     struct roost_group *group;
     PyObject *placements; /* its memory is the plan's */
     pid_t owner;          /* a child that the driver forks must not end the driver's processes */
+    bool is_closed;       /* by close() */
 };
 
 static void dealloc(PyObject *self)
@@ -222,8 +223,9 @@ static PyObject *pump(PyObject *self, PyObject *nothing)
 
 static PyObject *close_group(PyObject *self, PyObject *nothing)
 {
-    const struct group_object *it = (const struct group_object *)self;
+    struct group_object *it = (struct group_object *)self;
     (void)nothing;
+    it->is_closed = true;
     if (it->owner == getpid()) {
         Py_BEGIN_ALLOW_THREADS
         roost_group_close(it->group);
@@ -234,42 +236,22 @@ static PyObject *close_group(PyObject *self, PyObject *nothing)
 
 /* --- calling --- */
 
-/* The ranks of a sequence, NULL with an exception; free with PyMem_Free. */
-static int32_t *read_ranks(struct binding *binding, PyObject *sequence, Py_ssize_t *out_count)
+bool group_is_closed(PyObject *group)
 {
-    PyObject *items = PySequence_Tuple(sequence);
-    if (!items)
-        return NULL;
-    Py_ssize_t count = PyTuple_Size(items);
-    int32_t *ranks = PyMem_Calloc((size_t)count + 1, sizeof *ranks);
-    if (!ranks)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; ranks && i < count; i++) {
-        if (!binding_int32(PyTuple_GetItem(items, i), "rank", binding->rank_error, &ranks[i])) {
-            PyMem_Free(ranks);
-            ranks = NULL;
-        }
-    }
-    Py_DECREF(items);
-    *out_count = count;
-    return ranks;
+    return ((const struct group_object *)group)->is_closed;
 }
 
-static PyObject *start_call(PyObject *self, struct roost_call_options *options, PyObject *parts)
+PyObject *group_call(PyObject *self, const struct roost_call_options *options)
 {
     struct binding *binding = binding_of(Py_TYPE(self));
     struct roost_group *group = group_of(self);
-    struct pieces pieces;
     struct roost_error error;
     struct roost_call *call;
-    if (!group || !pieces_open(&pieces, parts, "parts"))
+    if (!group)
         return NULL;
-    options->bytes = pieces.bytes;
-    options->byte_count = (size_t)pieces.count;
     Py_BEGIN_ALLOW_THREADS
     call = roost_group_call(group, options, &error);
     Py_END_ALLOW_THREADS
-    pieces_close(&pieces);
     if (!call)
         return binding_raise(binding, &error, NULL, NULL);
     return call_new(binding, self, call);
@@ -278,22 +260,22 @@ static PyObject *start_call(PyObject *self, struct roost_call_options *options, 
 static PyObject *call_method(PyObject *self, PyObject *args)
 {
     struct roost_call_options options = {0};
-    PyObject *parts, *ranks = Py_None, *seconds = Py_None;
-    Py_ssize_t count = 0;
-    int32_t *numbers = NULL;
-    if (!PyArg_ParseTuple(args, "sO|OO:call", &options.method, &parts, &ranks, &seconds) ||
-        !binding_timeout(seconds, &options.timeout_ms))
+    PyObject *parts, *numbers = Py_None, *seconds = Py_None, *call = NULL;
+    struct pieces pieces;
+    struct rank_list ranks;
+    if (!PyArg_ParseTuple(args, "sO|OO:call", &options.method, &parts, &numbers, &seconds) ||
+        !binding_timeout(seconds, &options.timeout_ms) || !pieces_open(&pieces, parts, "parts"))
         return NULL;
     options.timeout_ms = options.timeout_ms < 0 ? 0 : options.timeout_ms ? options.timeout_ms : 1;
-    if (ranks != Py_None) {
-        numbers = read_ranks(binding_of(Py_TYPE(self)), ranks, &count);
-        if (!numbers)
-            return NULL;
+    options.bytes = pieces.bytes;
+    options.byte_count = (size_t)pieces.count;
+    if (rank_list_open(binding_of(Py_TYPE(self)), &ranks, numbers)) {
+        options.ranks = ranks.numbers;
+        options.rank_count = ranks.count;
+        call = group_call(self, &options);
+        rank_list_close(&ranks);
     }
-    options.ranks = numbers;
-    options.rank_count = (size_t)count;
-    PyObject *call = start_call(self, &options, parts);
-    PyMem_Free(numbers);
+    pieces_close(&pieces);
     return call;
 }
 

@@ -78,6 +78,8 @@ static PyMethodDef methods[] = {
     {"python_words", python_words, METH_O, "a cure in Python's words instead of the program's"},
     {"set_accelerator_types", set_accelerator_types, METH_O,
      "What Placement.accelerator_type answers, in the order of accelerator_types."},
+    {"set_codec", binding_set_codec, METH_VARARGS,
+     "(encode, decode, unpickle, marshal, version, unmarshal, large): how values become messages."},
     {"groups_json", binding_groups_json, METH_VARARGS,
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
@@ -159,7 +161,8 @@ static int execute(PyObject *module)
     it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
     it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
     it->group = it->request ? add_type(module, &group_spec) : NULL;
-    it->call = it->group ? add_type(module, &call_spec) : NULL;
+    it->caller = it->group ? add_type(module, &caller_spec) : NULL;
+    it->call = it->caller ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
     it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
     it->client = it->keeper ? add_type(module, &client_spec) : NULL;
@@ -180,6 +183,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->error);
     Py_VISIT(it->rank_error);
     Py_VISIT(it->accelerator_types);
+    Py_VISIT(it->codec.all);
     Py_VISIT(it->config);
     Py_VISIT(it->cluster);
     Py_VISIT(it->plan);
@@ -192,6 +196,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->worker_channel);
     Py_VISIT(it->request);
     Py_VISIT(it->group);
+    Py_VISIT(it->caller);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
     Py_VISIT(it->keeper);
@@ -206,6 +211,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->error);
     Py_CLEAR(it->rank_error);
     Py_CLEAR(it->accelerator_types);
+    Py_CLEAR(it->codec.all);
     Py_CLEAR(it->config);
     Py_CLEAR(it->cluster);
     Py_CLEAR(it->plan);
@@ -218,6 +224,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->worker_channel);
     Py_CLEAR(it->request);
     Py_CLEAR(it->group);
+    Py_CLEAR(it->caller);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);
     Py_CLEAR(it->keeper);

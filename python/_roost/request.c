@@ -59,34 +59,48 @@ static PyObject *get_id(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(roost_request_id(((struct request_object *)self)->request));
 }
 
-typedef enum roost_code answering(struct roost_request *request, const struct roost_bytes *bytes,
-                                  size_t count, struct roost_error *err);
-
-static PyObject *answer(PyObject *self, PyObject *sequence, answering *send)
+static enum roost_code send_reply(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                  struct roost_error *err)
 {
-    struct request_object *it = (struct request_object *)self;
-    struct roost_error error;
-    enum roost_code code;
-    struct pieces parts;
-    if (!pieces_open(&parts, sequence, "parts"))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = send(it->request, parts.bytes, (size_t)parts.count, &error);
-    Py_END_ALLOW_THREADS
-    pieces_close(&parts);
-    if (code != ROOST_OK)
-        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
-    Py_RETURN_NONE;
+    return roost_request_reply(((struct request_object *)self)->request, bytes, count, err);
+}
+
+static enum roost_code send_failure(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                    struct roost_error *err)
+{
+    return roost_request_fail(((struct request_object *)self)->request, bytes, count, err);
 }
 
 static PyObject *reply(PyObject *self, PyObject *parts)
 {
-    return answer(self, parts, roost_request_reply);
+    return pieces_send(self, parts, send_reply);
 }
 
 static PyObject *fail(PyObject *self, PyObject *parts)
 {
-    return answer(self, parts, roost_request_fail);
+    return pieces_send(self, parts, send_failure);
+}
+
+static PyObject *value(PyObject *self, PyObject *nothing)
+{
+    const struct binding *binding = binding_of(Py_TYPE(self));
+    struct roost_bytes payload = roost_request_payload(((struct request_object *)self)->request);
+    (void)nothing;
+    return message_is_small(payload) ? message_read_small(binding, payload)
+                                     : message_read(binding, self);
+}
+
+static PyObject *reply_value(PyObject *self, PyObject *object)
+{
+    struct message message;
+    enum roost_code code;
+    if (!message_open(binding_of(Py_TYPE(self)), &message, object))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = send_reply(self, message.bytes, message.count, NULL);
+    Py_END_ALLOW_THREADS
+    message_close(&message);
+    return PyBool_FromLong(code == ROOST_OK);
 }
 
 static PyGetSetDef fields[] = {
@@ -99,6 +113,9 @@ static PyGetSetDef fields[] = {
 static PyMethodDef methods[] = {
     {"reply", reply, METH_O, "reply(parts): answers with a value"},
     {"fail", fail, METH_O, "fail(parts): answers with an error"},
+    {"value", value, METH_NOARGS, "The Python value that the payload is."},
+    {"reply_value", reply_value, METH_O,
+     "reply_value(value): answers with a Python value; False when nobody is there to read it"},
     {NULL, NULL, 0, NULL},
 };
 

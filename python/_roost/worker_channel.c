@@ -18,7 +18,7 @@ static void dealloc(PyObject *self)
 }
 
 /* Takes the worker, also on failure; NULL raises the error. */
-static PyObject *channel_take(PyTypeObject *type, struct roost_worker *worker,
+static PyObject *channel_make(PyTypeObject *type, struct roost_worker *worker,
                               const struct roost_error *error)
 {
     if (!worker)
@@ -39,7 +39,7 @@ static PyObject *channel_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     struct roost_error error;
     struct roost_worker *worker = roost_worker_new(fd, (int32_t)life, &error);
-    return channel_take(type, worker, &error);
+    return channel_make(type, worker, &error);
 }
 
 static PyObject *channel_open(PyObject *class, PyObject *mapping)
@@ -52,37 +52,29 @@ static PyObject *channel_open(PyObject *class, PyObject *mapping)
     struct roost_worker *worker = roost_worker_open(env, &error);
     PyMem_Free(env);
     Py_DECREF(keeper);
-    return channel_take((PyTypeObject *)class, worker, &error);
+    return channel_make((PyTypeObject *)class, worker, &error);
 }
 
-typedef enum roost_code telling(struct roost_worker *worker, const struct roost_bytes *bytes,
-                                size_t count, struct roost_error *err);
-
-static PyObject *tell(PyObject *self, PyObject *sequence, telling *send)
+static enum roost_code send_ready(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                  struct roost_error *err)
 {
-    struct channel_object *it = (struct channel_object *)self;
-    struct roost_error error;
-    enum roost_code code;
-    struct pieces parts;
-    if (!pieces_open(&parts, sequence, "parts"))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = send(it->worker, parts.bytes, (size_t)parts.count, &error);
-    Py_END_ALLOW_THREADS
-    pieces_close(&parts);
-    if (code != ROOST_OK)
-        return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
-    Py_RETURN_NONE;
+    return roost_worker_ready(((struct channel_object *)self)->worker, bytes, count, err);
+}
+
+static enum roost_code send_refusal(PyObject *self, const struct roost_bytes *bytes, size_t count,
+                                    struct roost_error *err)
+{
+    return roost_worker_refuse(((struct channel_object *)self)->worker, bytes, count, err);
 }
 
 static PyObject *ready(PyObject *self, PyObject *parts)
 {
-    return tell(self, parts, roost_worker_ready);
+    return pieces_send(self, parts, send_ready);
 }
 
 static PyObject *refuse(PyObject *self, PyObject *parts)
 {
-    return tell(self, parts, roost_worker_refuse);
+    return pieces_send(self, parts, send_refusal);
 }
 
 static int64_t now_ms(void)
@@ -92,8 +84,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Takes the next request within `wait_ms` (-1 = no limit); *out NULL when time was up or the driver has
- * gone. False with an exception. */
+/* The next request within `wait_ms`; *out NULL when time was up or the driver has gone. */
 static bool take(struct channel_object *it, int32_t wait_ms, struct roost_request **out)
 {
     int64_t deadline = wait_ms < 0 ? -1 : now_ms() + wait_ms;
@@ -120,22 +111,26 @@ static bool take(struct channel_object *it, int32_t wait_ms, struct roost_reques
     }
 }
 
-static PyObject *next(PyObject *self, PyObject *args)
+bool channel_take(PyObject *channel, int32_t wait_ms, struct roost_request **out)
 {
-    struct channel_object *it = (struct channel_object *)self;
-    PyObject *timeout = Py_None;
-    int32_t wait_ms;
-    if (!PyArg_ParseTuple(args, "|O:next", &timeout) || !binding_timeout(timeout, &wait_ms))
-        return NULL;
+    struct channel_object *it = (struct channel_object *)channel;
     if (it->is_taking) {
         PyErr_SetString(PyExc_RuntimeError, "another thread is waiting for the next request");
-        return NULL;
+        return false;
     }
-    struct roost_request *request = NULL;
     it->is_taking = true;
-    bool is_good = take(it, wait_ms, &request);
+    bool is_good = take(it, wait_ms, out);
     it->is_taking = false;
-    if (!is_good)
+    return is_good;
+}
+
+static PyObject *next(PyObject *self, PyObject *args)
+{
+    PyObject *timeout = Py_None;
+    struct roost_request *request = NULL;
+    int32_t wait_ms;
+    if (!PyArg_ParseTuple(args, "|O:next", &timeout) || !binding_timeout(timeout, &wait_ms) ||
+        !channel_take(self, wait_ms, &request))
         return NULL;
     if (request)
         return request_take(self, request);
@@ -165,6 +160,8 @@ static PyMethodDef methods[] = {
     {"ready", ready, METH_O, "ready(parts): tells the driver that requests are welcome"},
     {"refuse", refuse, METH_O, "refuse(parts): tells the driver why there will be no worker"},
     {"next", next, METH_VARARGS, "next(timeout=None) -> Request, or None in time or at the end"},
+    {"serve", channel_serve, METH_VARARGS,
+     "serve(worker, set_timers, awaited, answer, finish): one call after the other, to the end"},
     {NULL, NULL, 0, NULL},
 };
 

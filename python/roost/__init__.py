@@ -12,21 +12,13 @@ The names are RLinf's, the answers are the C planner's:
 
 from collections.abc import Sequence
 
+from roost._addresses import CollectiveGroupInfo, WorkerAddress, WorkerInfo
 from roost._cluster import Cluster
 from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
 from roost._config import ClusterConfig, NodeGroupConfig
 from roost._errors import EngineError, Timeout, WorkerError
 from roost._group import WorkerGroup
-from roost._managers import (
-    CollectiveGroupInfo,
-    CollectiveManager,
-    DeviceLockManager,
-    NodeManager,
-    PortLockManager,
-    WorkerAddress,
-    WorkerInfo,
-    WorkerManager,
-)
+from roost._managers import CollectiveManager, DeviceLockManager, NodeManager, PortLockManager, WorkerManager
 from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
 from roost._roost import Column, Error, Placement, Placements, RankError
 from roost._roost import version as __version__

@@ -7,18 +7,26 @@ goes by value, with cloudpickle.
 
     0                                  then the pickle
     1 and how many, lengths            then the pickle and the memory, each at a multiple of 64
+    2                                  then a plain value, marshalled
+
+Plain values, which are numbers, texts, bytes and containers of them, are written by the extension: for those
+marshal does what pickle does, in half the time.
 
 Bytes that come from anywhere but the inherited channel of a worker must never be read here."""
 
 import itertools
+import marshal
 import pickle
 import struct
 from pickle import dumps, loads
 from typing import Any
 
+from roost import _roost
+
 PROTOCOL = 5
 ALIGNMENT = 64
-PLAIN, WITH_MEMORY = b"\0", b"\1"
+PICKLED, WITH_MEMORY, PLAIN = 0, 1, 2  # the first byte of a message
+MARSHAL_VERSION = 4  # which every Python from 3.4 on reads
 COUNT = struct.Struct("<xxxI")  # behind the first byte
 MAIN = b"__main__"  # the script's own module, which is another one in each process
 LARGE = 1 << 15  # bytes that are worth a part of their own
@@ -76,13 +84,13 @@ def encode(value: tuple[Any, ...]) -> Parts:
     """The parts of a message, which is what they are one behind the other. Raises what pickle raises."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle_value(lend(value) if has_large(value) else value, buffers)
-    return with_memory(data, buffers) if buffers else [PLAIN, data]
+    return with_memory(data, buffers) if buffers else [bytes([PICKLED]), data]
 
 
 def with_memory(data: bytes, buffers: list[pickle.PickleBuffer]) -> Parts:
     memory = [buffer.raw() for buffer in buffers]
     lengths = [len(data), *(view.nbytes for view in memory)]
-    head = WITH_MEMORY + COUNT.pack(len(memory)) + struct.pack(f"<{len(lengths)}Q", *lengths)
+    head = bytes([WITH_MEMORY]) + COUNT.pack(len(memory)) + struct.pack(f"<{len(lengths)}Q", *lengths)
     parts: Parts = [head + padding(len(head)), data]
     for previous, view in itertools.pairwise([memoryview(data), *memory]):
         parts += [padding(previous.nbytes), view]
@@ -91,7 +99,9 @@ def with_memory(data: bytes, buffers: list[pickle.PickleBuffer]) -> Parts:
 
 def decode(message: memoryview) -> Any:
     """The value; its arrays are views of the message."""
-    if not message[0]:
+    if message[0] == PLAIN:
+        return marshal.loads(message[1:])
+    if message[0] == PICKLED:
         return loads(message[1:])
     (count,) = COUNT.unpack_from(message, 1)
     lengths = struct.unpack_from(f"<{count + 1}Q", message, 1 + COUNT.size)
@@ -102,3 +112,6 @@ def decode(message: memoryview) -> Any:
         views.append(message[at : at + length])
         at += length
     return loads(views[0], buffers=views[1:])
+
+
+_roost.set_codec(encode, decode, loads, marshal.dumps, MARSHAL_VERSION, marshal.loads, LARGE)

@@ -1,13 +1,17 @@
 """What a group asks of an engine. Two engines answer: roost._local and roost._ray."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from roost import _roost
 from roost._nodes import NodeInfo
 
+if TYPE_CHECKING:
+    from roost._handle import CallSite, Handle
+
 Kind = Literal["value", "error", "unknown", "not_run", "pending"]
+Answered = tuple[Any, float, Mapping[str, float] | None]  # a value, the method's own time, and its timers
 
 
 @dataclass(frozen=True)
@@ -53,22 +57,26 @@ class Outcome:
     end: dict[str, Any] | None = None  # its exit record, when the worker has ended
 
 
-class CallLink(Protocol):
-    """A call on its way. It may be used from several threads."""
+class SentCall(Protocol):
+    """A call on its way: what is asked of every one. It may be used from several threads."""
 
-    def wait(self, timeout: float | None) -> bool:
+    def wait(self, timeout: float | None, /) -> bool:
         """Until each rank has its outcome; False when time is up."""
 
     def done(self) -> bool: ...
+
+    def values(self, timeout: float, /) -> tuple[list[Any], list[Answered]] | None:
+        """Waits at most so long: the value of every rank, and all that each answered with; None when not all have one."""
+
+
+class CallLink(Protocol):
+    """The same call: what is asked of some only."""
 
     def has_failed(self) -> bool:
         """Whether a rank is known to have no value; never waits."""
 
     async def async_wait(self) -> None:
         """Until each rank has its outcome, without holding the event loop up."""
-
-    def values(self) -> list[Any] | None:
-        """What every rank gave, when all have; None otherwise. Made for speed: outcomes() tells the same and more."""
 
     def outcomes(self) -> list[Outcome]:
         """In the order of the ranks asked; those that have none yet are pending."""
@@ -79,8 +87,11 @@ class GroupLink(Protocol):
 
     world_size: int
 
-    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> CallLink:
-        """Sends the call; ranks None = all."""
+    def caller(self, site: "CallSite") -> "Callable[..., Handle]":
+        """What sends its arguments to the site's ranks, and answers with Handle(site, SentCall)."""
+
+    def look(self, call: Any) -> CallLink:
+        """More about a call that one of its callers has sent."""
 
     def close(self) -> None:
         """Ends the workers. Again: nothing."""

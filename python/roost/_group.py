@@ -13,7 +13,7 @@ from roost._arguments import as_bool, as_count, as_int, as_text, check_seconds, 
 from roost._cluster import Cluster
 from roost._engine import EngineLink, GroupLink, LaunchRequest, Surroundings
 from roost._errors import EngineError
-from roost._handle import Handle
+from roost._handle import CallSite, Handle
 from roost._logs import log_level
 from roost._strategy import NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
 
@@ -169,14 +169,9 @@ class WorkerGroup:
             setattr(self, method, self._caller(method, None))
 
     def _caller(self, method: str, ranks: tuple[int, ...] | None) -> Callable[..., Handle]:
-        def call(*args: Any, **kwargs: Any) -> Handle:
-            if self._is_closed or self._link is None:
-                raise EngineError(f"group {self._name!r} is closed")
-            link = self._link.call(method, args, kwargs, ranks)
-            return Handle(self._name, method, range(self._world_size) if ranks is None else ranks, self._placements, link)
-
-        call.__name__, call.__doc__ = method, getattr(self._cls, method, None).__doc__
-        return call
+        assert self._link is not None
+        doc = getattr(self._cls, method, None).__doc__
+        return self._link.caller(CallSite(self._name, method, ranks, self._placements, self._link, doc))
 
     def execute_on(self, *ranks: int) -> "Chosen":
         """These ranks only, for one call: ``group.execute_on(2, 0).method(x)``; results come in this order."""
@@ -211,9 +206,6 @@ class WorkerGroup:
         if self._link is None or self._is_closed:
             return
         self._is_closed = True
-        for method in public_methods(self._cls):  # they hold the group: without them it goes when nobody else holds it
-            if not hasattr(type(self), method):
-                self.__dict__.pop(method, None)
         try:
             self._link.close()
         finally:
@@ -236,8 +228,6 @@ class WorkerGroup:
         fields = self.__dict__
         if "_cls" not in fields:  # made by no constructor
             raise AttributeError(name)
-        if fields.get("_is_closed") and name in public_methods(fields["_cls"]):
-            return self._caller(name, None)  # says so when it is called
         refuse_name(fields["_cls"], name, fields.get("_link") is not None)
 
     def __reduce__(self) -> Any:

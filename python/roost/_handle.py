@@ -3,35 +3,55 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from roost import _roost
 from roost._arguments import check_seconds
-from roost._engine import CallLink, Outcome
-from roost._errors import Timeout, WorkerError
+from roost._engine import Answered, CallLink, GroupLink, Outcome, SentCall
+from roost._errors import EngineError, Timeout, WorkerError
 
 REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": lambda values: sum(values) / len(values)}
 GLANCE = 0.25  # seconds between two looks for a rank that has failed while others go on
 GRACE = 1.0  # seconds that the others have from then on: they may wait for the failed one, and for ever
 
 
+class CallSite:
+    """What all calls of a method to the same ranks have in common; ranks None = all."""
+
+    def __init__(
+        self, group: str, method: str, ranks: tuple[int, ...] | None, placements: _roost.Placements | None, link: GroupLink, doc: str | None = None
+    ) -> None:  # fmt: skip
+        self.group, self.method, self.chosen, self.placements, self.link, self.doc = group, method, ranks, placements, link, doc
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        return range(self.link.world_size) if self.chosen is None else self.chosen
+
+    def refuse(self) -> NoReturn:
+        raise EngineError(f"group {self.group!r} is closed")
+
+
 class Handle:
     """A call on its way to some ranks of a group. It can be asked as often as wanted, from any thread."""
 
-    def __init__(self, group: str, method: str, ranks: Sequence[int], placements: _roost.Placements | None, link: CallLink) -> None:
-        self._group, self._method, self._ranks, self._placements, self._link = group, method, ranks, placements, link
+    __slots__ = ("__weakref__", "_answers", "_call", "_settled", "_site")
+
+    def __init__(self, site: CallSite, call: SentCall) -> None:
+        self._site, self._call = site, call
+        self._answers: list[Answered] | None = None
         self._settled: list[Outcome] | None = None
 
     def wait(self, timeout: float | None = None) -> list[Any]:
         """The results in the order of the ranks called. Raises WorkerError when one has failed, and Timeout after that
         many seconds; the call goes on then, and can be waited for again. Ranks that have not answered within a second
         of another one's failure are not waited for: they may depend on it."""
-        if timeout is None and self._link.wait(GLANCE):  # the usual way, and a quick one
-            values = self._link.values()
-            if values is not None:
+        if timeout is None and self._answers is None:  # the usual way, and a quick one
+            told = self._call.values(GLANCE)
+            if told is not None:
+                values, self._answers = told
                 return values
         patience = Patience(timeout)
-        while not self._link.wait(patience.slice()):
+        while not self._call.wait(patience.slice()):
             if patience.is_over(self._link.has_failed()):
                 break
         return self._results(timeout)
@@ -50,13 +70,20 @@ class Handle:
 
     def done(self) -> bool:
         """Whether every rank has answered, or never will."""
-        return self._settled is not None or self._link.done()
+        return self._settled is not None or self._call.done()
+
+    @property
+    def _link(self) -> CallLink:
+        return self._site.link.look(self._call)
 
     @property
     def outcomes(self) -> list[Outcome]:
         """How it ended on each rank called, in that order; "pending" where it has not."""
+        if self._settled is None and self._answers is not None:  # the objects that wait() answered with
+            told = zip(self._site.ranks, self._answers, strict=True)
+            self._settled = [Outcome(rank, "value", value, seconds=seconds, timers=timers or {}) for rank, (value, seconds, timers) in told]
         if self._settled is None:
-            is_done = self._link.done()
+            is_done = self._call.done()
             outcomes = self._link.outcomes()
             if not is_done:
                 return outcomes
@@ -68,7 +95,7 @@ class Handle:
         else all of it."""
         reduce = find_reduction(reduction_type)
         self.wait()
-        return reduce([outcome.timers.get(self._method, outcome.seconds or 0.0) for outcome in self.outcomes])
+        return reduce([outcome.timers.get(self._site.method, outcome.seconds or 0.0) for outcome in self.outcomes])
 
     def consume_durations(self, reduction_type: str = "max", return_per_rank: bool = False) -> Any:
         """Waits, then reduces what this call timed, tag by tag: {tag: seconds}; also the same of each rank on demand."""
@@ -86,20 +113,20 @@ class Handle:
             raise self._worker_error(failed, outcomes) from failed[0].exception
         pending = [outcome.rank for outcome in outcomes if outcome.kind == "pending"]
         if pending:
-            words = f"{self._method!r} of group {self._group!r} is not done after {timeout:g} s: {len(pending)} of {len(outcomes)} ranks"
+            words = f"{self._site.method!r} of group {self._site.group!r} is not done after {timeout:g} s: {len(pending)} of {len(outcomes)} ranks"
             raise Timeout(f"{words} have not answered ({name_ranks(pending)})")
         return [outcome.value for outcome in outcomes]
 
     def _worker_error(self, failed: list[Outcome], outcomes: list[Outcome]) -> WorkerError:
         first = failed[0]
         return failure_of(
-            self._group, first, self._placements, f"in {self._method!r}", f"; so have {name_ranks([o.rank for o in failed[1:]])}" if failed[1:] else "",
+            self._site.group, first, self._site.placements, f"in {self._site.method!r}", f"; so have {name_ranks([o.rank for o in failed[1:]])}" if failed[1:] else "",
             outcomes,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         state = "done" if self.done() else "on its way"
-        return f"<roost call of {self._method!r} to {len(self._ranks)} ranks of {self._group!r}: {state}>"
+        return f"<roost call of {self._site.method!r} to {len(self._site.ranks)} ranks of {self._site.group!r}: {state}>"
 
 
 class Patience:

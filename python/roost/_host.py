@@ -91,6 +91,10 @@ class Answer:
         return Answer(None, Failure(said, f"{said}\n\n{failure.traceback}"), self.seconds, self.timers)
 
 
+def failed(method: str, raised: BaseException, seconds: float, timers: Mapping[str, float] | None, frames_of_ours: int = 1) -> Answer:
+    return Answer(None, Failure.of(tamed(raised, repr(method)), frames_of_ours), seconds, timers)
+
+
 def tamed(raised: BaseException, doing: str) -> BaseException:
     """A worker does not end its process by SystemExit: it fails."""
     if isinstance(raised, SystemExit):
@@ -101,6 +105,28 @@ def tamed(raised: BaseException, doing: str) -> BaseException:
 def has_async_methods(cls: type) -> bool:
     """Whether calls are answered on an event loop: a public method is a coroutine function."""
     return any(not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(cls, name)) for name in dir(cls))
+
+
+class Running:
+    """A method while it runs: what it times, how long it takes, and then its answer. Nothing is raised out of it."""
+
+    def __init__(self, method: str, seconds: float = 0.0, timers: dict[str, float] | None = None) -> None:
+        """`seconds` and `timers` are of what has run before."""
+        self._method, self._seconds = method, seconds
+        self._timers: dict[str, float] = {} if timers is None else timers
+        self.value: Any = None
+        self.answer = Answer()
+
+    def __enter__(self) -> "Running":
+        self._token = call_timers.set(self._timers)
+        self._begin = perf_counter()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, frames: TracebackType | None) -> bool:
+        seconds = self._seconds + perf_counter() - self._begin
+        call_timers.reset(self._token)
+        self.answer = Answer(self.value, None, seconds, self._timers) if raised is None else failed(self._method, raised, seconds, self._timers)
+        return True
 
 
 class Host:
@@ -128,35 +154,30 @@ class Host:
 
     def run(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
         """Runs a method to its end; one that is a coroutine function on an event loop beside this thread."""
-        timers: dict[str, float] = {}
-        token = call_timers.set(timers)
-        begin = perf_counter()
-        try:
-            value = self._find(method)(*args, **kwargs)
-            if type(value) is CoroutineType:
-                value = asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
-            return Answer(value, None, perf_counter() - begin, timers)
-        except BaseException as raised:
-            seconds = perf_counter() - begin
-            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
-        finally:
-            call_timers.reset(token)
+        with Running(method) as running:
+            running.value = self._find(method)(*args, **kwargs)
+            if type(running.value) is CoroutineType:
+                running.value = self._await(running.value)
+        return running.answer
 
     async def run_async(self, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Answer:
         """The same on the running event loop; a plain method holds it up."""
-        timers: dict[str, float] = {}
-        token = call_timers.set(timers)
-        begin = perf_counter()
-        try:
-            value = self._find(method)(*args, **kwargs)
-            if inspect.isawaitable(value):
-                value = await value
-            return Answer(value, None, perf_counter() - begin, timers)
-        except BaseException as raised:
-            seconds = perf_counter() - begin
-            return Answer(None, Failure.of(tamed(raised, repr(method)), 1), seconds, timers)
-        finally:
-            call_timers.reset(token)
+        with Running(method) as running:
+            running.value = self._find(method)(*args, **kwargs)
+            if inspect.isawaitable(running.value):
+                running.value = await running.value
+        return running.answer
+
+    def finish(self, method: str, value: Any, raised: BaseException | None, seconds: float, timers: dict[str, float] | None) -> Answer:
+        """The answer of a method that was called elsewhere, and took so long: what it gave may be awaited still."""
+        if raised is not None:
+            return failed(method, raised, seconds, timers, 0)
+        with Running(method, seconds, timers) as running:
+            running.value = self._await(value) if type(value) is CoroutineType else value
+        return running.answer
+
+    def _await(self, value: "CoroutineType[Any, Any, Any]") -> Any:
+        return asyncio.run_coroutine_threadsafe(value, self._get_loop()).result()
 
     def _find(self, method: str) -> Any:
         if method.startswith("_"):

@@ -5,16 +5,16 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from roost import _roost
 from roost._attach import start_keeper
-from roost._codec import decode, encode
+from roost._codec import encode
 from roost._engine import Kind, LaunchRequest, Outcome
 from roost._errors import EngineError, Timeout
-from roost._handle import failure_of
+from roost._handle import CallSite, Handle, failure_of
 from roost._host import Answer, Failure
 from roost._managers import set_namespace
 from roost._program import find_program
@@ -154,8 +154,11 @@ class LocalGroup:
         self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
         self._lock = threading.Lock()
 
-    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> "LocalCall":
-        return LocalCall(self, self._group.call(method, encode((args, kwargs)), ranks, None))
+    def caller(self, site: CallSite) -> Callable[..., Handle]:
+        return _roost.Caller(self._group, site.method, site.chosen, Handle, site)
+
+    def look(self, call: _roost.Call) -> "LocalCall":
+        return LocalCall(self, call)
 
     def close(self) -> None:
         self._group.close()
@@ -198,15 +201,10 @@ class Watch:
 
 
 class LocalCall:
+    """What is asked of a call that has no usual end."""
+
     def __init__(self, group: LocalGroup, call: _roost.Call) -> None:
         self._group, self._call = group, call
-        self._answers: list[tuple[Any, float, dict[str, float] | None]] | None = None
-
-    def wait(self, timeout: float | None) -> bool:
-        return self._call.wait(timeout)
-
-    def done(self) -> bool:
-        return self._call.done()
 
     def has_failed(self) -> bool:
         return any(word not in ("value", "pending") for _, word, _, _ in self._call.outcomes())
@@ -215,23 +213,7 @@ class LocalCall:
         while not self._call.done():
             await self._group.watch().wait()
 
-    def values(self) -> list[Any] | None:
-        if self._answers is None:
-            answers = []
-            for _, word, message, _ in self._call.outcomes():
-                if word != "value":
-                    return None
-                try:
-                    answers.append(decode(memoryview(message)))
-                except Exception:  # outcomes() tells of it
-                    return None
-            self._answers = answers
-        return [answer[0] for answer in self._answers]
-
     def outcomes(self) -> list[Outcome]:
-        if self._answers is not None:  # the same objects as in values()
-            told = zip(self._call.outcomes(), self._answers, strict=True)
-            return [Outcome(told[0], "value", value, seconds=seconds, timers=timers or {}) for told, (value, seconds, timers) in told]
         return [self._read(*outcome) for outcome in self._call.outcomes()]
 
     def _read(self, rank: int, word: str, message: _roost.Answer | bytes, why: str) -> Outcome:

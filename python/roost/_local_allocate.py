@@ -7,7 +7,7 @@ from typing import Any
 from roost import _roost
 from roost._engine import LaunchRequest, Outcome
 from roost._group import GROUPS, check_name, look_around
-from roost._handle import Handle, failure_of
+from roost._handle import CallSite, Handle, failure_of
 from roost._local import LocalEngine, LocalGroup, read_refusal
 from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy
 
@@ -71,8 +71,8 @@ class Method:
 
     def remote(self, *args: Any, **kwargs: Any) -> "Value":
         owner = self._owner
-        link = owner._link.call(self._name, args, kwargs, None)
-        return Value(owner, Handle(owner._name, self._name, (0,), owner._placements, link))
+        call = owner._link.caller(CallSite(owner._name, self._name, None, owner._placements, owner._link))
+        return Value(owner, call(*args, **kwargs))
 
     __call__ = remote
 

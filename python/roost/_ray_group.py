@@ -8,11 +8,12 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost._codec import pickle_value
-from roost._engine import LaunchRequest, Outcome, Surroundings
+from roost._engine import Answered, LaunchRequest, Outcome, Surroundings
+from roost._handle import CallSite, Handle
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
 from roost._ray_managers import RayTransport
@@ -177,11 +178,11 @@ class RayCall:
             said = f"what {self._method!r} returned cannot be read here: {failure.error}"
             return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
 
-    def values(self) -> list[Any] | None:
-        outcomes = self._outcomes
-        if any(outcome is None or outcome.kind != "value" for outcome in outcomes):
+    def values(self, timeout: float) -> tuple[list[Any], list[Answered]] | None:
+        if not self.wait(timeout) or any(outcome is None or outcome.kind != "value" for outcome in self._outcomes):
             return None
-        return [outcome.value for outcome in outcomes if outcome is not None]
+        answers: list[Answered] = [(outcome.value, outcome.seconds or 0.0, outcome.timers) for outcome in self._outcomes if outcome is not None]
+        return [value for value, _, _ in answers], answers
 
     def done(self) -> bool:
         refs = self._waiting()
@@ -244,9 +245,19 @@ class RayGroup:
     def actors(self) -> list[Any]:
         return [rank.actor for rank in self._ranks]
 
-    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], ranks: Sequence[int] | None) -> RayCall:
-        chosen = self._ranks if ranks is None else [self._ranks[rank] for rank in ranks]
-        return RayCall(self._ray, method, chosen, write_call(self._ray, method, args, kwargs))
+    def caller(self, site: CallSite) -> Callable[..., Handle]:
+        method, ranks = site.method, [self._ranks[rank] for rank in site.ranks]
+
+        def call(*args: Any, **kwargs: Any) -> Handle:
+            if self._is_closed:
+                site.refuse()
+            return Handle(site, RayCall(self._ray, method, ranks, write_call(self._ray, method, args, kwargs)))
+
+        call.__name__, call.__doc__ = method, site.doc
+        return call
+
+    def look(self, call: RayCall) -> RayCall:
+        return call
 
     def close(self) -> None:
         if self._is_closed:

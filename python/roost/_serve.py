@@ -5,12 +5,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import CoroutineType
 from typing import Any
 
 from roost import _roost
-from roost._codec import Parts, decode, encode
+from roost._codec import decode, encode
 from roost._engine import Surroundings
 from roost._host import ASYNC_CONCURRENCY, Answer, Failure, Host
+from roost._worker import call_timers
 
 START = "__start__"
 
@@ -42,16 +44,6 @@ class Start:
         self.max_concurrency, self.catch_system_failure, self.surroundings = max_concurrency, catch_system_failure, surroundings
 
 
-def answer_parts(method: str, answer: Answer) -> tuple[bool, Parts]:
-    """Whether it is a value, and the parts of the message; what cannot be sent becomes an error."""
-    if answer.failure is None:
-        try:
-            return True, encode((answer.value, answer.seconds, answer.timers or None))
-        except BaseException as raised:
-            answer = answer.unsendable(method, raised)
-    return False, encode((answer,))
-
-
 def read_value(message: memoryview) -> Answer:
     value, seconds, timers = decode(message)
     return Answer(value, None, seconds, timers)
@@ -64,28 +56,35 @@ def read_failure(message: memoryview) -> Answer:
 
 
 def send(request: _roost.Request, method: str, answer: Answer) -> None:
-    is_value, parts = answer_parts(method, answer)
+    """Sends what read_value reads; an error, and what cannot be sent, as read_failure reads it."""
+    if answer.failure is None:
+        try:
+            request.reply_value((answer.value, answer.seconds, answer.timers or None))
+            return
+        except BaseException as raised:
+            answer = answer.unsendable(method, raised)
     try:
-        request.reply(parts) if is_value else request.fail(parts)
-    except _roost.Error as error:
-        if is_value and error.code == "limit":  # too large to be sent at all
-            request.fail(encode((answer.unsendable(method, error),)))
+        request.fail(encode((answer,)))
+    except _roost.Error:
+        pass  # the driver has gone
 
 
-def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | Answer:
-    """Arguments of the request, or the answer that they cannot be read."""
+def read_call(request: _roost.Request) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Arguments of the request; None when they cannot be read, and that is answered."""
     try:
-        args, kwargs = decode(request.payload)
+        args, kwargs = request.value()
         return args, kwargs
     except BaseException as raised:
         failure = Failure.of(raised, 1)
         said = f"the arguments of {request.method!r} cannot be read: {failure.error}"
-        return Answer(None, Failure(said, failure.traceback, failure.carried))
+        send(request, request.method, Answer(None, Failure(said, failure.traceback, failure.carried)))
+        return None
 
 
 def answer_request(host: Host, request: _roost.Request) -> None:
-    method, call = request.method, read_call(request)
-    send(request, method, call if isinstance(call, Answer) else host.run(method, *call))
+    call = read_call(request)
+    if call is not None:
+        send(request, request.method, host.run(request.method, *call))
 
 
 def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
@@ -141,14 +140,16 @@ def refuse(channel: _roost.WorkerChannel, request: _roost.Request, failure: Fail
 
 
 def live(channel: _roost.WorkerChannel, host: Host) -> int:
-    """One call after the other, in the main thread."""
-    while True:
-        request = channel.next()
-        if request is not None:
-            answer_request(host, request)
-        elif channel.is_over:
-            return 0
-        del request  # its memory is the driver's again
+    """One call after the other, in the main thread; what is not usual about one is done here."""
+
+    def answer(request: _roost.Request) -> None:
+        answer_request(host, request)
+
+    def finish(request: _roost.Request, value: Any, raised: BaseException | None, seconds: float, timers: dict[str, float] | None) -> None:
+        send(request, request.method, host.finish(request.method, value, raised, seconds, timers))
+
+    channel.serve(host.worker, call_timers.set, CoroutineType, answer, finish)
+    return 0
 
 
 def live_in_threads(channel: _roost.WorkerChannel, host: Host, count: int) -> int:
@@ -185,8 +186,9 @@ async def live_on_loop(channel: _roost.WorkerChannel, first: _roost.Request, sta
 
     async def work(request: _roost.Request) -> None:
         try:
-            method, call = request.method, read_call(request)
-            send(request, method, call if isinstance(call, Answer) else await host.run_async(method, *call))
+            call = read_call(request)
+            if call is not None:
+                send(request, request.method, await host.run_async(request.method, *call))
         finally:
             free.release()
 

@@ -19,8 +19,8 @@ from roost._nodes import Accelerator, HardwareInfo
 from roost._words import AcceleratorType
 
 if TYPE_CHECKING:
+    from roost._addresses import WorkerAddress, WorkerInfo
     from roost._group import WorkerGroup
-    from roost._managers import WorkerAddress, WorkerInfo
 
 TORCH_DEVICES = {
     AcceleratorType.NV_GPU: "cuda",
@@ -178,7 +178,7 @@ class Worker:
 
     @property
     def _worker_address(self) -> "WorkerAddress":
-        from roost._managers import WorkerAddress
+        from roost._addresses import WorkerAddress
 
         if self._parent_address is not None:
             return self._parent_address.get_child_address(self._rank)
@@ -231,7 +231,7 @@ class Worker:
     @property
     def worker_info(self) -> "WorkerInfo":
         """What the managers know of it."""
-        from roost._managers import WorkerInfo
+        from roost._addresses import WorkerInfo
 
         node = Hosting.surroundings.nodes.get(self._cluster_node_rank)
         return WorkerInfo(

@@ -74,18 +74,6 @@ static void time_is_up(struct timer *timer)
 
 /* --- sending --- */
 
-/* What is sent to each rank. */
-struct request {
-    const char *method;
-    size_t method_len, payload_len;
-    const struct roost_bytes *pieces; /* of the payload */
-    size_t piece_count;               /* at most PIECES_MAX */
-    struct region *region;            /* where the payload is, too; NULL = it goes along */
-    struct roost_bytes flat;          /* the payload in one piece, if it came in too many */
-};
-
-enum { PIECES_MAX = PARTS_MAX - 3 }; /* beside two headers and the method */
-
 struct room {
     const struct link *link;
     const struct outcome *outcome;
@@ -100,54 +88,11 @@ static bool has_room(void *context)
            room->link->is_deaf || link_has_room(room->link, room->len);
 }
 
-static size_t put_payload(const struct request *request, struct iovec *parts)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < request->piece_count; i++)
-        if (request->pieces[i].len)
-            parts[count++] =
-                (struct iovec){(void *)(uintptr_t)request->pieces[i].at, request->pieces[i].len};
-    return count;
-}
-
-static bool send_to(struct link *link, struct roost_call *call, size_t index,
-                    const struct request *request)
-{
-    struct iovec parts[PARTS_MAX];
-    size_t count = 0;
-    bool is_new = false;
-    struct region *region = link->is_deaf ? NULL : request->region;
-    if (region && !link_use_region(link, region, &is_new))
-        return false;
-    struct frame map = frame_of(FRAME_MAP, link->life), frame = frame_of(FRAME_CALL, link->life);
-    if (is_new) {
-        map.region = region->id;
-        map.payload_len = region->size;
-        parts[count++] = (struct iovec){&map, sizeof map};
-    }
-    frame.method_len = (uint32_t)request->method_len;
-    frame.payload_len = request->payload_len;
-    frame.region = region ? region->id : 0;
-    frame.call = link_ask(link, call, index);
-    parts[count++] = (struct iovec){&frame, sizeof frame};
-    if (request->method_len)
-        parts[count++] = (struct iovec){(void *)(uintptr_t)request->method, request->method_len};
-    if (!region)
-        count += put_payload(request, parts + count);
-    if (link_put(link, parts, count, is_new ? region->fd : -1))
-        return true;
-    if (region && link->state != LINK_ENDED)
-        link_unuse_region(link, region, is_new);
-    return false;
-}
-
-static void call_rank(struct roost_call *call, size_t index, const struct request *request)
+static void call_rank(struct roost_call *call, size_t index, const struct question *question)
 {
     struct outcome *outcome = &call->outcomes[index];
     struct link *link = &call->links->link[outcome->rank];
-    size_t len =
-        2 * FRAME_SIZE + request->method_len + (request->region ? 0 : request->payload_len);
-    struct room room = {link, outcome, len};
+    struct room room = {link, outcome, question_len(question)};
     while (!has_room(&room))
         links_wait_held(call->links, -1, has_room, &room);
     if (outcome->kind != ROOST_OUTCOME_PENDING)
@@ -156,7 +101,8 @@ static void call_rank(struct roost_call *call, size_t index, const struct reques
         call_lose(call, index, ROOST_OUTCOME_NOT_RUN, link->why ? link->why : "it has ended");
     else if (!link_reserve(link))
         call_lose(call, index, ROOST_OUTCOME_NOT_RUN, no_memory);
-    else if (!send_to(link, call, index, request) && outcome->kind == ROOST_OUTCOME_PENDING) {
+    else if (!question_send(question, link, call, index) &&
+             outcome->kind == ROOST_OUTCOME_PENDING) {
         if (outcome->slot != SLOT_NONE)
             link_free_slot(link, &link->slots[outcome->slot]);
         call_lose(call, index, ROOST_OUTCOME_NOT_RUN, no_memory);
@@ -230,76 +176,14 @@ static struct roost_call *call_new(struct links *links, const struct roost_call_
     return NULL;
 }
 
-static void copy_pieces(char *into, const struct roost_bytes *pieces, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (pieces[i].len)
-            memcpy(into, pieces[i].at, pieces[i].len);
-        into += pieces[i].len;
-    }
-}
-
-/* Below, sending a copy to each is faster than the memory's way there and back (bench/call_speed.c). */
-static bool is_worth_sharing(size_t len, size_t ranks)
-{
-    return len >= SHARE_MIN || (ranks > 1 && len >= SHARE_SEVERAL_MIN);
-}
-
-/* A payload in shared memory is copied once, whatever the number of its readers; others go on meanwhile. */
-static void share(struct links *links, struct request *request)
-{
-    links_lock(links);
-    request->region = regions_take(&links->regions, request->payload_len);
-    links_leave(links);
-    if (request->region)
-        copy_pieces(request->region->at, request->pieces, request->piece_count);
-}
-
-static bool request_init(struct request *request, struct links *links,
-                         const struct roost_call_options *options)
-{
-    size_t ranks = options->ranks ? options->rank_count : (size_t)links->options.rank_count;
-    *request = (struct request){.method = options->method,
-                                .method_len = strlen(options->method),
-                                .pieces = options->bytes,
-                                .piece_count = options->byte_count};
-    for (size_t i = 0; i < options->byte_count; i++)
-        if (__builtin_add_overflow(request->payload_len, options->bytes[i].len,
-                                   &request->payload_len))
-            return false;
-    if (is_worth_sharing(request->payload_len, ranks))
-        share(links, request);
-    if (request->region || request->piece_count <= PIECES_MAX)
-        return true;
-    char *bytes = malloc(request->payload_len ? request->payload_len : 1);
-    if (!bytes)
-        return false;
-    copy_pieces(bytes, request->pieces, request->piece_count);
-    request->flat = (struct roost_bytes){bytes, request->payload_len};
-    request->pieces = &request->flat;
-    request->piece_count = 1;
-    return true;
-}
-
-static void request_release(struct request *request, struct links *links)
-{
-    free((void *)(uintptr_t)request->flat.at);
-    if (!request->region)
-        return;
-    links_lock(links);
-    regions_drop(&links->regions, request->region, 1);
-    links_trim_regions(links);
-    links_leave(links);
-}
-
 struct roost_call *links_call(struct links *links, const struct roost_call_options *options,
                               struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    struct request request;
+    struct question question;
     if (!check_options(links, options, &diag))
         return NULL;
-    if (!request_init(&request, links, options)) {
+    if (!question_init(&question, links, options)) {
         diag_nomem(&diag);
         return NULL;
     }
@@ -308,9 +192,9 @@ struct roost_call *links_call(struct links *links, const struct roost_call_optio
     if (call && options->timeout_ms > 0 && call->count)
         links_set_timer(links, &call->timer, timers_deadline(options->timeout_ms));
     for (size_t i = 0; call && i < call->count; i++)
-        call_rank(call, i, &request);
+        call_rank(call, i, &question);
     links_leave(links);
-    request_release(&request, links);
+    question_release(&question, links);
     return call;
 }
 

@@ -1,5 +1,5 @@
 /* links_internal.h - the parts of links, shared by links.c (the object), link.c (a channel), link_out.c and
- * link_in.c (its two directions), links_wait.c (threads that wait) and calls.c.
+ * link_in.c (its two directions), links_wait.c (threads that wait), question.c and calls.c.
  *
  * Words: a link is the channel to one rank, in the life it has now. A slot of a link is a request that was
  * sent, or will be, and has no answer yet; the id of a request names its slot and, since slots are used
@@ -164,6 +164,28 @@ void links_trim_regions(struct links *links);
 
 /* Takes what has come, at most about `budget` bytes. */
 void link_receive(struct link *link, size_t budget);
+
+/* --- question.c --- */
+
+/* What is asked of every rank of a call; method and pieces are borrowed. */
+struct question {
+    const char *method;
+    size_t method_len, payload_len;
+    const struct roost_bytes *pieces; /* of the payload; at most as many as one send takes */
+    size_t piece_count;
+    struct region *region;   /* where the payload is, too; NULL = it goes along */
+    struct roost_bytes flat; /* the payload in one piece, if it came in too many */
+};
+
+/* False without memory. Called without the lock, as release is: a payload that is shared is copied here. */
+bool question_init(struct question *question, struct links *links,
+                   const struct roost_call_options *options);
+void question_release(struct question *question, struct links *links);
+/* At most so many bytes are sent to a rank. */
+size_t question_len(const struct question *question);
+/* Asks a link that has room for one more request; false without memory. */
+bool question_send(const struct question *question, struct link *link, struct roost_call *call,
+                   size_t index);
 
 /* --- calls.c --- */
 

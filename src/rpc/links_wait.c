@@ -25,14 +25,22 @@ bool links_watch(struct links *links, int how, int fd, uint32_t events, struct m
     return epoll_ctl(links->poll_fd, how, fd, &event) == 0;
 }
 
+/* The kernel's word will come at that time at the latest; false when it cannot be asked. */
+static bool set_alarm(struct links *links, int64_t at)
+{
+    if (links->timer_at && links->timer_at <= at)
+        return true; /* it is looked at again when that has come */
+    struct itimerspec when = {.it_value = {at / 1000000000, at % 1000000000}};
+    if (timerfd_settime(links->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+        return false;
+    links->timer_at = at;
+    return true;
+}
+
 void links_set_timer(struct links *links, struct timer *timer, int64_t at)
 {
     timers_set(&links->timers, timer, at);
-    if (links->timer_at && links->timer_at <= at)
-        return; /* it is looked at again when that has come */
-    struct itimerspec when = {.it_value = {at / 1000000000, at % 1000000000}};
-    if (timerfd_settime(links->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) == 0)
-        links->timer_at = at;
+    (void)set_alarm(links, at);
 }
 
 static void empty(int fd)
@@ -120,7 +128,9 @@ void links_leave(struct links *links)
 static void lead(struct links *links, struct waiter *me, int64_t deadline)
 {
     struct epoll_event events[EVENTS_MAX];
-    int timeout = timers_left_ms(deadline);
+    /* A limit given to each wait would start and stop a timer of the kernel each time. One alarm serves all
+     * waits before it: those that follow each other quickly end later than that. */
+    int timeout = deadline < 0 || set_alarm(links, deadline) ? -1 : timers_left_ms(deadline);
     links->leader = me;
     links->is_asleep = true;
     pthread_mutex_unlock(&links->lock);

@@ -2,6 +2,7 @@
 #include <sys/eventfd.h>
 
 #include "rpc/links.h"
+#include "rpc/timers.h"
 #include "tests/rpc_unit.h"
 
 static struct net net;
@@ -31,6 +32,30 @@ TEST(waiting_ends_with_its_time_and_decides_nothing)
     send_answer(net.peer[0], &request, "y");
     assert_true(roost_call_wait(call, 0)); /* what has come counts */
     check_outcome(call, 0, ROOST_OUTCOME_VALUE, "y");
+    roost_call_free(call);
+    net_close(&net);
+}
+
+TEST(a_wait_ends_with_its_own_time_whatever_was_waited_for_before)
+{
+    net_open(&net, 1);
+    struct roost_call *call = call_all(&net, "x");
+    struct frame request = read_request(net.peer[0]);
+    /* Each leaves an alarm that is too late or too early for the one behind it. */
+    static const int32_t times[] = {30, 1, 10, 2, 2, 40, 5};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        int64_t start = timers_now();
+        assert_false(roost_call_wait(call, times[i]));
+        assert_true(timers_now() - start >= (int64_t)times[i] * 1000000);
+    }
+    struct roost_call *other = call_all(&net, "x");
+    struct frame second = read_request(net.peer[0]);
+    send_answer(net.peer[0], &second, "z");
+    assert_true(roost_call_wait(other, WATCHDOG_MS)); /* leaves a late alarm */
+    assert_false(roost_call_wait(call, 3));
+    send_answer(net.peer[0], &request, "y");
+    assert_true(roost_call_wait(call, -1));
+    roost_call_free(other);
     roost_call_free(call);
     net_close(&net);
 }
@@ -347,6 +372,7 @@ TEST(what_is_changed_under_the_lock_is_noticed)
 }
 
 RUN_TESTS(cmocka_unit_test(waiting_ends_with_its_time_and_decides_nothing),
+          cmocka_unit_test(a_wait_ends_with_its_own_time_whatever_was_waited_for_before),
           cmocka_unit_test(calls_end_with_their_own_times),
           cmocka_unit_test(what_came_in_time_stays_when_the_time_is_up),
           cmocka_unit_test(the_descriptor_is_readable_when_there_is_something_to_do),

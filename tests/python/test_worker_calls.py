@@ -1,8 +1,14 @@
 """Calls to groups: who is called with what, what comes back, and how it is waited for."""
 
 import asyncio
+import collections
+import datetime
+import enum
+import gc
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -63,6 +69,110 @@ def test_threads_choose_ranks_without_disturbing_each_other(group: roost.WorkerG
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+class Color(enum.IntEnum):
+    RED = 1
+
+
+class Point(NamedTuple):
+    x: int
+    y: Any
+
+
+def nested(depth: int) -> Any:
+    return (nested(depth - 1),) if depth else ()
+
+
+VALUES: list[Any] = [
+    None, True, 0, -1, 2**31, 2**63, -(2**64), 10**400, 0.0, -0.0, 1e308, float("inf"), "", "é🤖", "\ud800", "__main__", b"", bytes(range(256)),
+    (), (1, "two", 3.0, b"4", None, (5, [6, {"seven": 8}])), [], {}, {1: 2, "a": None, (1, 2): [3]}, list(range(1000)), nested(3), nested(9), nested(300),
+    b"x" * 16380, b"x" * 20000, (b"x" * 40000,), "y" * 100000, {"k": b"z" * 33000}, bytearray(b"ab"), {1, 2}, frozenset((1,)), 1j, range(3), ...,
+    Color.RED, (Color.RED, 1), Point(1, [2]), collections.OrderedDict(a=1), datetime.timedelta(1), np.float64(2.5), len, dict,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
+def test_a_value_comes_back_as_it_was_sent(group: roost.WorkerGroup, value: Any) -> None:
+    (back,) = group.execute_on(1).echo(value).wait()
+    assert back == value and repr(back) == repr(value) and type(back) is type(value)
+    assert group.execute_on(2).echo(value=[value, value]).wait() == [[value, value]]
+
+
+def test_what_is_one_object_stays_one(group: roost.WorkerGroup) -> None:
+    one = [1]
+    for value in ((one, one), [one, {"a": one}], (one, one, Point(1, one))):
+        (back,) = group.execute_on(0).echo(value).wait()
+        first, second = back[0], back[-1]
+        second = second["a"] if isinstance(second, dict) else second.y if isinstance(second, Point) else second
+        assert first == [1] and first is second
+    one.append(one)  # type: ignore[arg-type]
+    (back,) = group.execute_on(0).echo(one).wait()
+    assert back[0] == 1 and back[1] is back
+
+
+def test_a_wait_again_gives_another_list_of_the_same_values(group: roost.WorkerGroup) -> None:
+    handle = group.echo([1])
+    first = handle.wait()
+    again = handle.wait(60)
+    assert first == again == [[1]] * 4 and first is not again and first[0] is again[0] is handle.outcomes[0].value
+    first.clear()
+    assert handle.wait() == [[1]] * 4
+
+
+def test_a_plain_method_may_give_a_coroutine(group: roost.WorkerGroup) -> None:
+    handle = group.soon(3)
+    assert handle.wait() == [3] * 4 and handle.consume_durations() == {"later": pytest.approx(0.0, abs=10)}
+    with pytest.raises(roost.WorkerError, match="ValueError: too late"):
+        group.soon(-1).wait()
+
+
+def test_what_a_call_times_after_its_end_is_of_no_other_call(group: roost.WorkerGroup) -> None:
+    assert group.time_afterwards().consume_durations() == {}
+    assert group.let_it_time().consume_durations() == {}
+    assert list(group.timed().consume_durations()) == ["timed", "part", "whole"]
+    assert group.word().consume_durations() == {}
+
+
+@pytest.mark.local
+def test_calls_leave_nothing_behind(group: roost.WorkerGroup) -> None:
+    """Every way through a call, on both sides: what forty of each leave is not a block a call."""
+
+    def call_all() -> None:
+        for value in (None, (1, "a"), Color.RED, b"x" * 20000, b"x" * 50000, np.zeros(9000)):
+            group.echo(value).wait()
+        group.execute_on(1, 0).echo(value=1).wait()
+        group.execute_on(1).soon(1).wait()
+        for failing in (lambda: group.fail_on(0).wait(), lambda: group.lock().wait(), lambda: group.echo(threading.Lock()), lambda: group.add("a").wait()):
+            with pytest.raises((roost.WorkerError, TypeError)):
+                failing()
+        group.execute_on(2).echo(1)  # and nobody waits for it
+
+    def blocks() -> list[int]:
+        gc.collect()
+        return [*group.blocks().wait(), sys.getallocatedblocks()]
+
+    def growth() -> int:
+        before = blocks()
+        for _ in range(40):
+            call_all()
+        return max(after - at_first for after, at_first in zip(blocks(), before, strict=True))
+
+    grown = [growth()]
+    while grown[-1] >= 30 and len(grown) < 12:  # Python's own stores are filled some day
+        grown.append(growth())
+    assert grown[-1] < 30, grown
+
+
+@pytest.mark.local
+def test_a_method_of_a_group_knows_its_name_and_its_group_says_when_it_is_closed(workers: WorkerHome) -> None:
+    with Helper.create_group().launch(workers.cluster("1x1"), name="named") as group:
+        add = group.add
+        assert add.__name__ == "add" and add.__doc__ == "Adds the start and the rank." and group.word.__doc__ is None
+        assert add(1).wait() == [2]
+    for call in (lambda: add(1), lambda: group.add(1), lambda: group.execute_on(0).add(1)):
+        with pytest.raises(roost.EngineError, match="group 'named' is closed"):
+            call()
 
 
 def test_only_public_methods_are_there(group: roost.WorkerGroup) -> None:

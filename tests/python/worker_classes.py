@@ -1,6 +1,8 @@
 """Workers that the tests launch. They are imported by the processes of the groups, too."""
 
 import asyncio
+import contextvars
+import gc
 import os
 import signal
 import sys
@@ -148,6 +150,37 @@ class Helper(Worker):
             time.sleep(0.001)
         with self.worker_timer("part"):
             pass
+
+    def time_afterwards(self) -> None:
+        """Leaves a thread that belongs to this call, and times something when the next call lets it."""
+        self._may_time = threading.Event()
+        self._thread = threading.Thread(target=contextvars.copy_context().run, args=(self._time_when_let,))
+        self._thread.start()
+
+    def _time_when_let(self) -> None:
+        self._may_time.wait(60)
+        with self.worker_timer("late"):
+            pass
+
+    def let_it_time(self) -> None:
+        self._may_time.set()
+        self._thread.join()
+
+    def soon(self, number: int) -> Any:
+        """A plain method that gives something to await."""
+        return self._later(number)
+
+    async def _later(self, number: int) -> int:
+        with self.worker_timer("later"):
+            await asyncio.sleep(0)
+        if number < 0:
+            raise ValueError("too late")
+        return number
+
+    def blocks(self) -> int:
+        """Blocks of memory that Python has in use."""
+        gc.collect()
+        return sys.getallocatedblocks()
 
     def random(self) -> tuple[float, float]:
         import random
