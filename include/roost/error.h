@@ -55,7 +55,8 @@ enum roost_code {
     X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
     X(MIXED, "mixed")             /* groups that count different things */                         \
     X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */                    \
-    X(PORTS, "ports")             /* ports that others may take first */
+    X(PORTS, "ports")             /* ports that others may take first */                           \
+    X(INTERFACES, "interfaces")   /* a network interface that differs from RLINF_COMM_NET_DEVICES */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

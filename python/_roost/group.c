@@ -7,8 +7,9 @@ struct group_object {
     PyObject_HEAD
     struct roost_group *group;
     PyObject *placements; /* its memory is the plan's */
-    pid_t owner;          /* a child that the driver forks must not end the driver's processes */
-    bool is_closed;       /* by close() */
+    PyObject *warnings;
+    pid_t owner;    /* a child that the driver forks must not end the driver's processes */
+    bool is_closed; /* by close() */
 };
 
 static void dealloc(PyObject *self)
@@ -21,6 +22,7 @@ static void dealloc(PyObject *self)
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(it->placements);
+    Py_XDECREF(it->warnings);
     binding_dealloc(self);
 }
 
@@ -84,9 +86,11 @@ static PyObject *launch(struct group_object *self, const struct roost_run_option
         PyErr_NoMemory();
     else if (!group)
         binding_raise(binding, &error, report, NULL);
+    else
+        self->warnings = binding_warnings(report, NULL);
     roost_report_free(report);
     self->group = group;
-    if (group)
+    if (self->warnings)
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
@@ -321,11 +325,18 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *get_warnings(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_NewRef(((struct group_object *)self)->warnings);
+}
+
 static PyGetSetDef getters[] = {
     {"name", get_name, NULL, "of the group", NULL},
     {"run_id", get_run_id, NULL, "of its run", NULL},
     {"dir", get_dir, NULL, "where its logs and records are", NULL},
     {"size", get_size, NULL, "how many processes", NULL},
+    {"warnings", get_warnings, NULL, "(word, place, message, hint)", NULL},
     {"fd", get_fd, NULL, "readable when pump has something to do", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -9,6 +9,7 @@ struct processes_object {
     struct roost_processes *value;
     /* What the value borrows from. */
     PyObject *cluster, *placements, *config, *name, *folder;
+    PyObject *warnings;
     struct texts env, command, extra;
 };
 
@@ -21,6 +22,7 @@ static void dealloc(PyObject *self)
     Py_XDECREF(it->config);
     Py_XDECREF(it->name);
     Py_XDECREF(it->folder);
+    Py_XDECREF(it->warnings);
     texts_close(&it->env);
     texts_close(&it->command);
     texts_close(&it->extra);
@@ -58,10 +60,13 @@ static bool build(struct processes_object *it, struct binding *binding)
     Py_BEGIN_ALLOW_THREADS
     it->value = roost_processes_new(&options, report, &error);
     Py_END_ALLOW_THREADS
-    if (!it->value)
-        binding_raise(binding, &error, report, has_config ? config_paths(it->config) : NULL);
+    PyObject *paths = has_config ? config_paths(it->config) : NULL;
+    if (it->value)
+        it->warnings = binding_warnings(report, paths);
+    else
+        binding_raise(binding, &error, report, paths);
     roost_report_free(report);
-    return it->value != NULL;
+    return it->warnings != NULL;
 }
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -193,7 +198,14 @@ static PyObject *fill(PyObject *self, PyObject *args)
     return list;
 }
 
+static PyObject *get_warnings(PyObject *self, void *closure)
+{
+    (void)closure;
+    return keep(((struct processes_object *)self)->warnings);
+}
+
 static PyGetSetDef fields[] = {
+    {"warnings", get_warnings, NULL, "(word, place, message, hint)", NULL},
     {"wants", get_wants, NULL, "(rank, node rank, name or None, ports, is_handed); master first",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},

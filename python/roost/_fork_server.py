@@ -61,15 +61,15 @@ def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
     """The next worker that is asked for; None at the end, or, with MSG_DONTWAIT, when none is waiting."""
     try:
         # Not recv_fds, which forgets its flags.
-        message, control, _, _ = channel.recvmsg(MESSAGE_MAX, socket.CMSG_LEN(FDS * 4), flags | socket.MSG_CMSG_CLOEXEC)
+        message, control, cut, _ = channel.recvmsg(MESSAGE_MAX, socket.CMSG_LEN(FDS * 4), flags | socket.MSG_CMSG_CLOEXEC)
     except BlockingIOError:
         return None
     if not message:
         return None
     fds = [fd for _, kind, data in control if kind == socket.SCM_RIGHTS for (fd,) in struct.iter_unpack("=i", data)]
-    magic, version, kind, length = HEADER.unpack_from(message)
-    body = message[HEADER.size :]
-    if (magic, version, kind, length, len(fds)) != (MAGIC, VERSION, FORK_ONE, len(body), FDS):
+    head, body = message[: HEADER.size], message[HEADER.size :]
+    is_whole = not cut & (socket.MSG_TRUNC | socket.MSG_CTRUNC) and body.endswith(b"\0") and len(body) > NUMBERS.size and len(fds) == FDS
+    if not is_whole or HEADER.unpack(head) != (MAGIC, VERSION, FORK_ONE, len(body)):
         raise SystemExit("what came from the supervisor is not a request")
     cwd, *environment = body[NUMBERS.size :].split(b"\0")[:-1]
     rank, life, supervisor = NUMBERS.unpack_from(body)
@@ -103,12 +103,24 @@ def serve(channel: socket.socket) -> Wanted | None:
             batch.append(another)
         sys.stdout.flush()
         sys.stderr.flush()
-        if (between := os.fork()) == 0:
+        try:
+            between = os.fork()
+        except OSError as error:
+            refuse(channel, error)
+            return None
+        if between == 0:
             return fork_batch(channel, batch)
-        os.waitpid(between, 0)
+        _, status = os.waitpid(between, 0)
+        if status != 0:  # killed: some may not have been told of
+            send(channel, FORK_COLD, b"who forks was killed")
+            return None
         for one in batch:
             close_all(one.fds)
     return None
+
+
+def refuse(channel: socket.socket, error: OSError) -> None:
+    send(channel, FORK_COLD, f"cannot fork: {error.strerror}".encode())
 
 
 def fork_batch(channel: socket.socket, batch: list[Wanted]) -> Wanted:
@@ -118,7 +130,7 @@ def fork_batch(channel: socket.socket, batch: list[Wanted]) -> Wanted:
         try:
             pid = os.fork()
         except OSError as error:
-            send(channel, FORK_COLD, f"cannot fork: {error.strerror}".encode())
+            refuse(channel, error)
             break
         if pid == 0:
             channel.close()

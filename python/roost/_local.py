@@ -21,6 +21,7 @@ from roost._program import find_program
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_failure, read_value
 from roost._warm import library_modules
+from roost._words import warn
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
@@ -73,6 +74,7 @@ class LocalEngine:
             extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
             logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
         )  # fmt: skip
+        warn(group.warnings, 4)
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
         running = LocalGroup(group, screen)
         running.starting = group.call(START, message, None, None)

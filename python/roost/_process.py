@@ -2,7 +2,6 @@
 
 import faulthandler
 import importlib
-import os
 import signal
 import sys
 import warnings
@@ -10,15 +9,6 @@ from collections.abc import Mapping
 
 from roost import _roost
 
-# Where each kind of accelerators reads its network interfaces from.
-INTERFACES = {
-    "NV_GPU": "NCCL_SOCKET_IFNAME",
-    "AMD_GPU": "NCCL_SOCKET_IFNAME",
-    "NPU": "HCCL_SOCKET_IFNAME",
-    "INTEL_GPU": "CCL_MNIC_NAME",
-    "MUSA_GPU": "MCCL_SOCKET_IFNAME",
-    "KUNLUN_XPU": "BKCL_SOCKET_IFNAME",
-}
 FAILURE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 CRASH_SIGNALS = (signal.SIGSEGV, signal.SIGABRT)
 
@@ -27,7 +17,6 @@ def prepare_process(environ: Mapping[str, str], catch_system_failure: bool) -> N
     _roost.allow_tracing()
     if catch_system_failure:
         catch_failures()
-    copy_interfaces(environ)
     load_extension(environ)
 
 
@@ -39,16 +28,6 @@ def catch_failures() -> None:
     faulthandler.enable(file=sys.__stderr__ or 2)
     for number in FAILURE_SIGNALS:
         faulthandler.register(number, file=sys.__stderr__ or 2, chain=True)
-
-
-def copy_interfaces(environ: Mapping[str, str]) -> None:
-    """RLINF_COMM_NET_DEVICES is what the collective libraries use, unless they were told something else."""
-    devices = environ.get("RLINF_COMM_NET_DEVICES")
-    if not devices:
-        return
-    for name in filter(None, ("GLOO_SOCKET_IFNAME", INTERFACES.get(environ.get("ACCELERATOR_TYPE", "")))):
-        if os.environ.setdefault(name, devices) != devices:
-            warnings.warn(f"{name} is {os.environ[name]!r} and stays so: RLINF_COMM_NET_DEVICES is {devices!r}", stacklevel=2)
 
 
 def load_extension(environ: Mapping[str, str]) -> None:

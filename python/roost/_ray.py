@@ -24,6 +24,7 @@ from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, d
 from roost._ray_managers import NAMES, Manager, PortKeeper
 from roost._ray_nodes import environ_texts, probe_nodes
 from roost._ray_reserve import Devices, Reservation, devices_of
+from roost._words import warn
 
 log = logging.getLogger("roost")
 
@@ -202,9 +203,11 @@ class RayEngine:
 
     def _processes(self, request: LaunchRequest, node_rank: int) -> _roost.Processes:
         extra = request.env | ({"CATCH_SYSTEM_FAILURE": "1"} if request.catch_system_failure else {})
-        return _roost.Processes(
+        processes = _roost.Processes(
             self.value, request.placements, request.name, self.config, environ_texts(self._inherited(node_rank)), extra=environ_texts(extra),
         )  # fmt: skip
+        warn(processes.warnings, 5)
+        return processes
 
     def _inherited(self, node_rank: int) -> dict[str, str]:
         return dict(self.facts(node_rank)["env"]) | driver_variables()

@@ -292,6 +292,7 @@ TEST(codes_and_warnings_have_the_words_of_the_one_list)
         {ROOST_WARN_EXTRA_NODES, "extra-nodes"},
         {ROOST_WARN_NOT_COMPOSED, "defaults"},
         {ROOST_WARN_MIXED, "mixed"},
+        {ROOST_WARN_INTERFACES, "interfaces"},
     };
     for (size_t i = 0; i < ROWS(codes); i++) {
         assert_string_equal(roost_code_word(codes[i].code), codes[i].word);

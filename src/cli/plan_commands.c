@@ -74,7 +74,7 @@ int plan_commands(const struct planning *planning, const struct invocation *invo
         status = roost_report_exit(report);
     else
         status = output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
-    if (report && !made)
+    if (report && (!made || (roost_report_count(report) && !option_is_on(invocation, "json"))))
         output_report(invocation, report);
     commands_free(made);
     roost_report_free(report);

@@ -8,6 +8,7 @@
 
 #include "launch/commands_internal.h"
 #include "launch/environment.h"
+#include "launch/interfaces.h"
 #include "launch/words.h"
 
 /* --- which components --- */
@@ -248,6 +249,7 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
         else if (!options->is_command_optional)
             want_commands(commands, diag);
         check_words(commands, diag);
+        interfaces_check(commands, diag);
     }
     is_good = is_good && number_ports(commands, diag) && diag->errors == errors;
     if (is_good)

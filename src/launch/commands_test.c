@@ -242,6 +242,78 @@ TEST(what_the_caller_has_decides_what_it_should)
     release(&it);
 }
 
+TEST(interfaces_of_collective_libraries_are_named_once)
+{
+    static const struct {
+        const char *env[4], *vars, *launch, *type, *name, *expected;
+    } rows[] = {
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", "", "GLOO_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", "", "NCCL_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " AMD", "NCCL_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " ASCEND", "HCCL_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " INTEL", "CCL_MNIC_NAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " MUSA", "MCCL_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " KUNLUN", "BKCL_SOCKET_IFNAME", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " KUNLUN", "NCCL_SOCKET_IFNAME", "-"},
+        {{"RLINF_COMM_NET_DEVICES=eth7"}, "", "", " KUNLUN", "RLINF_COMM_NET_DEVICES", "eth7"},
+        {{"RLINF_COMM_NET_DEVICES="}, "", "", "", "GLOO_SOCKET_IFNAME", "-"},
+        {{"A=1"}, "", "", "", "GLOO_SOCKET_IFNAME", "-"},
+        {{"RLINF_COMM_NET_DEVICES=eth7", "GLOO_SOCKET_IFNAME=lo"},
+         "",
+         "",
+         "",
+         "GLOO_SOCKET_IFNAME",
+         "lo"},
+        {{"RLINF_COMM_NET_DEVICES=a"},
+         "{RLINF_COMM_NET_DEVICES: b}",
+         "",
+         "",
+         "NCCL_SOCKET_IFNAME",
+         "b"},
+        {{"RLINF_COMM_NET_DEVICES=a"},
+         "{NCCL_SOCKET_IFNAME: b}",
+         "",
+         "",
+         "NCCL_SOCKET_IFNAME",
+         "b"},
+        {{"A=1"}, "", "RLINF_COMM_NET_DEVICES: \"e%{RANK}\"", "", "GLOO_SOCKET_IFNAME", "e1"},
+        {{"A=1"},
+         "{RLINF_COMM_NET_DEVICES: b}",
+         "RLINF_COMM_NET_DEVICES: c, NCCL_SOCKET_IFNAME: d",
+         "",
+         "GLOO_SOCKET_IFNAME",
+         "c"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct text spec = TEXT_INIT, yaml = TEXT_INIT;
+        text_printf(&spec, "1x2%s", rows[i].type);
+        text_printf(&yaml,
+                    "cluster: {num_nodes: 1, node_groups: [{label: g, node_ranks: 0, env_configs: "
+                    "[{node_ranks: 0, env_vars: [%s]}]}], component_placement: {a: {node_group: g, "
+                    "placement: 0-1}}}\nroost: {launch: {a: {command: [x], env: {%s}}}}",
+                    rows[i].vars, rows[i].launch);
+        struct made it = make(text_string(&spec), text_string(&yaml),
+                              (struct launch_options){.env = rows[i].env});
+        fill(&it);
+        CHECK_TEXT(rows[i].name, value(&it, 0, 1, rows[i].name), rows[i].expected);
+        release(&it);
+        text_release(&spec);
+        text_release(&yaml);
+    }
+}
+
+TEST(extra_variables_name_interfaces_too)
+{
+    static const char *const extra[] = {"RLINF_COMM_NET_DEVICES=eth7", "NCCL_SOCKET_IFNAME=lo",
+                                        NULL};
+    struct made it = make("1x1", HEAD "    a: 0\nroost: {launch: {a: {command: [x]}}}",
+                          (struct launch_options){.extra_env = extra});
+    fill(&it);
+    CHECK_TEXT("gloo", value(&it, 0, 0, "GLOO_SOCKET_IFNAME"), "eth7");
+    CHECK_TEXT("nccl", value(&it, 0, 0, "NCCL_SOCKET_IFNAME"), "lo");
+    release(&it);
+}
+
 TEST(local_rank_follows_its_rule)
 {
     static const struct {
@@ -360,6 +432,8 @@ RUN_TESTS(cmocka_unit_test(a_process_has_the_variables_of_rlinf_torch_and_roost)
           cmocka_unit_test(words_have_the_values_of_their_process),
           cmocka_unit_test(env_configs_reach_the_nodes_they_name_through_their_group),
           cmocka_unit_test(what_the_caller_has_decides_what_it_should),
+          cmocka_unit_test(interfaces_of_collective_libraries_are_named_once),
+          cmocka_unit_test(extra_variables_name_interfaces_too),
           cmocka_unit_test(local_rank_follows_its_rule),
           cmocka_unit_test(a_command_behind_two_dashes_serves_the_one_component_without),
           cmocka_unit_test(what_cannot_be_run_is_said_with_its_cure),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/interfaces.h"
 #include "launch/path_merge.h"
 #include "launch/words.h"
 
@@ -122,7 +123,7 @@ static size_t count_names(const struct environment *it, const struct component_c
                           const char *const *extra)
 {
     const struct launch_config *launch = component->launch;
-    size_t count = VARIABLE_COUNT;
+    size_t count = VARIABLE_COUNT + INTERFACES_EACH * (ROOST_ACCELERATOR_KUNLUN + 1) + 1;
     while (extra && *extra++)
         count++;
     if (launch)
@@ -164,6 +165,24 @@ static void add_env_configs(struct environment *it, int32_t groups)
     }
 }
 
+/* Where RLINF_COMM_NET_DEVICES is copied to; it stands among the names itself then. */
+static void add_interfaces(struct environment *it, const char *const *env)
+{
+    bool has_any = environment_find(env, INTERFACES_SOURCE) != NULL;
+    for (int32_t i = 0; !has_any && i < it->name_count; i++)
+        has_any = sv_is(it->names[i], INTERFACES_SOURCE);
+    it->has_interfaces = has_any;
+    if (!has_any)
+        return;
+    add_name(it, SV(INTERFACES_SOURCE));
+    for (int type = 0; type <= ROOST_ACCELERATOR_KUNLUN; type++)
+        for (int i = 0; it->types & 1U << type && i < INTERFACES_EACH; i++) {
+            const char *name = interface_variable((enum roost_accelerator)type, i);
+            if (name)
+                add_name(it, sv_from(name));
+        }
+}
+
 static void settle_names(struct environment *it)
 {
     qsort(it->names, (size_t)it->name_count, sizeof *it->names, by_text);
@@ -175,9 +194,10 @@ static void settle_names(struct environment *it)
 }
 
 static bool find_names(struct environment *it, const struct component_commands *component,
-                       const char *const *extra, struct arena *arena)
+                       const struct launch_options *options, struct arena *arena)
 {
     const struct launch_config *launch = component->launch;
+    const char *const *extra = options->extra_env;
     it->names = arena_array(arena, struct strview, count_names(it, component, extra));
     if (!it->names)
         return false;
@@ -191,6 +211,7 @@ static bool find_names(struct environment *it, const struct component_commands *
     if (launch && !add_ports(it, launch, arena))
         return false;
     add_env_configs(it, component->placed->node_group_count);
+    add_interfaces(it, options->env);
     settle_names(it);
     return true;
 }
@@ -245,7 +266,6 @@ struct environment *environment_new(struct arena *arena, const struct launch_opt
     it->is_replacing = mode && sv_is_nocase(sv_from(mode), "override");
     it->catches_failure = catches && strcmp(catches, "1") == 0;
     bool is_good = find_maps(it, placed, maps, map_count, arena) &&
-                   find_names(it, component, options->extra_env, arena) &&
-                   inherit(it, options->env, arena);
+                   find_names(it, component, options, arena) && inherit(it, options->env, arena);
     return is_good ? it : NULL;
 }

@@ -20,6 +20,7 @@ struct environment {
     uint32_t types;        /* bit 1 << type: some process is on a node with such accelerators */
     bool is_replacing;     /* RLINF_PATH_ENV_MERGE_MODE=override */
     bool catches_failure;  /* RLINF_CATCH_FAILURE=1 */
+    bool has_interfaces;   /* some process may have RLINF_COMM_NET_DEVICES: see interfaces.h */
     const struct env_map **env_of_group; /* by the component's node groups; NULL = no env_configs */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "launch/environment.h"
+#include "launch/interfaces.h"
 #include "launch/path_merge.h"
 #include "launch/words.h"
 
@@ -159,6 +160,31 @@ static void set_extra(struct environment_maker *maker)
     }
 }
 
+/* RLINF_COMM_NET_DEVICES, to where nothing else is set. */
+static bool copy_interfaces(struct environment_maker *maker)
+{
+    const struct environment *it = maker->component->environment;
+    int32_t from = environment_slot(it, SV(INTERFACES_SOURCE));
+    struct strview devices = current(maker, from);
+    for (int i = 0; devices.len && i < INTERFACES_EACH; i++) {
+        const char *name = interface_variable((enum roost_accelerator)maker->type, i);
+        int32_t index = name ? environment_slot(it, sv_from(name)) : -1;
+        if (index < 0 || it->inherited[index] || maker->slots[index].kind != SLOT_INHERITED)
+            continue;
+        struct slot *slot = &maker->slots[index];
+        if (maker->slots[from].kind == SLOT_WORDS) {
+            *slot = maker->slots[from];
+            continue;
+        }
+        start_entry(maker, index);
+        text_put(maker->scratch, devices);
+        *slot = (struct slot){.kind = SLOT_FIXED, .text = keep(maker, NULL)};
+        if (!slot->text)
+            return false;
+    }
+    return true;
+}
+
 /* The recipe for the kind of process that maker->source is. */
 static bool write_recipe(struct environment_maker *maker)
 {
@@ -178,7 +204,7 @@ static bool write_recipe(struct environment_maker *maker)
         if (!set_port(maker, i))
             return false;
     set_extra(maker);
-    return true;
+    return !it->has_interfaces || copy_interfaces(maker);
 }
 
 /* --- processes --- */

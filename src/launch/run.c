@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
+#include "launch/local/lost.h"
 #include "launch/run_internal.h"
 
 enum { SETTLE_MS = 15000, SWEEP_MS = 2000 };
@@ -163,7 +164,7 @@ static bool take_lost(struct roost_run *run, struct roost_event *out)
         out->started_at = life->started_at;
         out->ended_at = clock_read(CLOCK_REALTIME);
         out->end = ROOST_END_LOST;
-        run_record_lost(run, out);
+        run_find_record(run, out);
         return true;
     }
     if (run->refusal.code == ROOST_OK) {
@@ -182,6 +183,7 @@ static void lose(struct roost_run *run)
 {
     run->is_lost = true;
     (void)run_settle(run);
+    lost_record(run->dir.fd); /* the guardian has, if it came to its end */
 }
 
 /* What came with the message at hand; it is for the first event taken of it. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/private_dir.h"
+#include "launch/local/lost.h"
 
 /* Five bits a letter; none that is taken for another one. */
 static bool choose_id(char *out)
@@ -136,6 +137,7 @@ void run_dir_remove(struct run_dir *dir, const char *const *env)
         return;
     (void)unlinkat(dir->fd, "run.json", 0);
     (void)unlinkat(dir->fd, "records.jsonl", 0);
+    lost_forget(dir->fd);
     if (rmdir(dir->path) == 0)
         unlink_run(dir, env);
     run_dir_release(dir);

@@ -53,8 +53,7 @@ enum roost_code run_tell(struct roost_run *run, const struct tell *tell, struct 
  * the run is left. */
 bool run_settle(struct roost_run *run);
 
-/* Writes the exit record of a life that ended with its supervisor, unless that did. When it did, the
- * event is told as it was recorded. */
-void run_record_lost(const struct roost_run *run, struct roost_event *event);
+/* A life of a supervisor that is lost: when it had recorded how the life ended, the event is told so. */
+void run_find_record(const struct roost_run *run, struct roost_event *event);
 
 #endif

@@ -1,7 +1,4 @@
-/* run_lost.c - the exit records that a lost supervisor could not write.
- *
- * Every life has exactly one. The supervisor may have written some that it did not come to tell, so
- * its file is read before anything is added to it. */
+/* run_lost.c - the exit records that a lost supervisor had written and did not come to tell. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -23,21 +20,15 @@ static char *read_records(int fd, size_t *out_len)
     return bytes;
 }
 
-void run_record_lost(const struct roost_run *run, struct roost_event *event)
+void run_find_record(const struct roost_run *run, struct roost_event *event)
 {
     const char *component = run->components[event->component].name;
-    int fd = openat(run->dir.fd, "records.jsonl", O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(run->dir.fd, "records.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
     size_t len = 0;
     char *records = read_records(fd, &len);
-    struct text line = TEXT_INIT;
-    if (!record_find((struct strview){records, len}, component, event)) {
-        record_put_life(&line, component, event);
-        if (!line.has_failed) /* a disk that is full: the event tells it, the file cannot */
-            (void)!write(fd, line.bytes, line.len);
-    }
-    text_release(&line);
+    (void)record_find((struct strview){records, len}, component, event);
     free(records);
     close(fd);
 }

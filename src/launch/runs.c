@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
+#include "launch/local/lost.h"
 #include "launch/run_dir.h"
 #include "rpc/control.h"
 
@@ -126,6 +127,7 @@ static void tidy(const struct run_list *list, int dir, const struct run_entry *e
     snprintf(name, sizeof name, "%s.sock", entry->id);
     if (list->runtime_dir >= 0)
         (void)unlinkat(list->runtime_dir, name, 0);
+    lost_record(dir);
     if (write(fd, line, sizeof line - 1) < 0)
         errno = 0; /* a full disk: it will be found crashed again next time */
     close(fd);

@@ -28,6 +28,16 @@ VENDOR = {
     "INTEL_GPU": ("ONEAPI_DEVICE_SELECTOR", ["ONEAPI_DEVICE_SELECTOR"]),
     "MUSA_GPU": ("MUSA_VISIBLE_DEVICES", ["MUSA_VISIBLE_DEVICES"]),
 }
+# spec 6.4: where each reads its network interfaces from; 6.5: RLINF_COMM_NET_DEVICES
+INTERFACES = {
+    "NV_GPU": ["NCCL_SOCKET_IFNAME"],
+    "AMD_GPU": ["NCCL_SOCKET_IFNAME"],
+    "NPU": ["HCCL_SOCKET_IFNAME"],
+    "INTEL_GPU": ["CCL_MNIC_NAME"],
+    "MUSA_GPU": ["MCCL_SOCKET_IFNAME"],
+    "KUNLUN_XPU": ["BKCL_SOCKET_IFNAME"],
+    "NO_ACCEL": [],
+}
 SECRET = re.compile("KEY|TOKEN|SECRET|PASS", re.I)
 
 
@@ -148,6 +158,10 @@ def process_start(
     layer(layers, written, caller, replaces)
     if process["accelerator_type"] == "NV_GPU":
         layers |= defaults(layers, caller, own)
+    devices = layers.get("RLINF_COMM_NET_DEVICES", caller.get("RLINF_COMM_NET_DEVICES", ""))
+    for name in ["GLOO_SOCKET_IFNAME", *INTERFACES[process["accelerator_type"]]]:
+        if devices and name not in layers and name not in caller:
+            layers[name] = devices
     layers |= own
     command = [expand(str(word), own) for word in launch.get("command", [])]
     if command and command[0] in ("python", "python3"):

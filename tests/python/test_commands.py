@@ -22,7 +22,7 @@ __all__ = ["folder"]
 
 WORDS = ["x", "", "100%", "a%%b", "%{RANK}/%{WORLD_SIZE}", "%{VISIBLE_DEVICES}", "%{WORKER_NAME}%{NODE_RANK}", "%%{RANK}"]
 FOLDERS = ["/a", "/b:/c", ":/c::/a:", "/p/%{LOCAL_RANK}:/b", "/c:/c"]
-VARIABLES = ["LOG", "LOG1", "MUJOCO_GL", "EGL_DEVICE_ID", "NCCL_CUMEM_ENABLE", "API_KEY", "my_Password", *sorted(PATH_LIKE)]
+VARIABLES = ["LOG", "LOG1", "MUJOCO_GL", "EGL_DEVICE_ID", "NCCL_CUMEM_ENABLE", "RLINF_COMM_NET_DEVICES", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "API_KEY", "my_Password", *sorted(PATH_LIKE)]
 CALLER = {
     "PATH": ["/usr/bin:/bin", "/a", ":/b:", ""],
     "LD_LIBRARY_PATH": ["/a:/z"],
@@ -34,6 +34,9 @@ CALLER = {
     "NCCL_CUMEM_ENABLE": ["0", "1", "", "2"],
     "MUJOCO_GL": ["egl", "osmesa", "GLX"],
     "RLINF_CATCH_FAILURE": ["1", "0"],
+    "RLINF_COMM_NET_DEVICES": ["eth0", "eth0,eth1", ""],
+    "GLOO_SOCKET_IFNAME": ["lo", "eth0", ""],
+    "CCL_MNIC_NAME": ["eth1"],
     "RLINF_PATH_ENV_MERGE_MODE": ["override", "OVERRIDE", "append", "nonsense"],
     "ROOST_PORT_HTTP": ["1"],
     "LISTEN_FDS": ["1"],

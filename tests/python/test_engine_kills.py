@@ -9,6 +9,7 @@ the driver is killed too (a living driver sweeps by the token). Then workers die
 signal, but not what they left in other sessions.
 """
 
+import json
 import os
 import random
 import signal
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine import Engine, children_of, wait_gone
+from engine import ROOST, Engine, children_of, wait_gone, wait_state
 
 KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
 SHARDS = 8  # tests that pytest can deal out
@@ -79,6 +80,16 @@ def comm_of(pid: str) -> str:
         return ""
 
 
+def check_records(engine: Engine, pids: set[int], what: str) -> None:
+    """Every life that was heard of has one record, and no life has two."""
+    runs = [run for run in engine.runs() if (run / "records.jsonl").exists()]
+    records = engine.records(runs[-1]) if pids else []
+    names = [(record["component"], record["rank"], record["life"]) for record in records]
+    assert len(set(names)) == len(names), f"{what}: {records}"
+    unknown = sum(record["pid"] == 0 for record in records)  # lost between its start and the word of it
+    assert len(pids - {record["pid"] for record in records}) <= unknown, f"{what}: {pids} {records}"
+
+
 def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int]) -> None:
     pipe, held = engine.pipe("up"), engine.pipe("held")
     victims = choose(dice)
@@ -97,6 +108,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
     if "driver" not in victims:
         assert engine.left() == [], f"{victims} after {heard}: the driver ended before its run"
     engine.wait_empty(PATIENCE)
+    check_records(engine, {int(line[1]) for line in said}, f"{victims} after {heard}")
     pending |= {int(line[2]) for line in said}
     pending -= {port for port in pending if can_bind(port)}
     for made in (pipe, held):
@@ -132,11 +144,16 @@ def test_nothing_survives(engine: Engine, shard: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def ps_all(engine: Engine) -> str:
+    return subprocess.run([str(ROOST), "ps", "--all", "--json"], env=engine.env, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+
+
 def start_held(engine: Engine) -> tuple[subprocess.Popen, dict[str, list[int]], object]:
     pipe, held = engine.pipe("up"), engine.pipe("held")
     do = [f"hold={held.path}", "ignore=15", "daemon", "child", f"say={pipe.path}", "pause"]
     driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": do}}))
     pipe.lines(4)
+    ps_all(engine)  # a supervisor that answers has told the driver of the starts
     return driver, parts_of(driver.pid), held
 
 
@@ -169,6 +186,81 @@ def test_lives_that_ended_with_their_supervisor_are_recorded_as_lost(engine: Eng
     assert {record["reason"] for record in records} == {"lost"}
 
 
+def end_driver(engine: Engine, driver: subprocess.Popen) -> None:
+    """One that was killed."""
+    driver.communicate()
+    engine.running.remove(driver)
+
+
+def test_lives_are_recorded_as_lost_when_driver_and_supervisor_are_killed(engine: Engine) -> None:
+    driver, parts, held = start_held(engine)
+    kill(parts["driver"] + parts["supervisor"])
+    assert held.wait_end(PATIENCE)
+    end_driver(engine, driver)
+    wait_gone(parts["guardian"])
+    records = engine.records(engine.runs()[0])
+    assert sorted(record["rank"] for record in records) == [0, 1, 2, 3]
+    assert len({record["pid"] for record in records} & set(parts["worker"])) == 4
+    assert {record["reason"] for record in records} == {"lost"}
+    # Who looks at the crashed run afterwards adds its end, and nothing else.
+    assert "crashed" in ps_all(engine)
+    assert engine.records(engine.runs()[0]) == records
+
+
+def test_lives_have_one_record_each_when_driver_and_guardian_are_killed(engine: Engine) -> None:
+    driver, parts, held = start_held(engine)
+    kill(parts["driver"] + parts["guardian"])
+    assert held.wait_end(PATIENCE)
+    end_driver(engine, driver)
+    wait_gone(parts["supervisor"])
+    records = engine.records(engine.runs()[0])
+    assert sorted(record["rank"] for record in records) == [0, 1, 2, 3]
+    assert len({record["pid"] for record in records} & set(parts["worker"])) == 4
+    assert {record["reason"] for record in records} == {"killed-by-roost"}
+    ps_all(engine)
+    assert engine.records(engine.runs()[0]) == records
+
+
+def test_lives_have_one_record_each_when_guardian_and_supervisor_are_killed(engine: Engine) -> None:
+    driver, parts, _ = start_held(engine)
+    [guardian] = parts["guardian"]
+    os.kill(guardian, signal.SIGSTOP)  # so that it is the driver who records
+    wait_state(guardian, "T")
+    kill(parts["supervisor"] + [guardian])
+    assert "4 lost" in engine.finish(driver).stderr
+    records = engine.records(engine.runs()[0])
+    assert sorted(record["rank"] for record in records) == [0, 1, 2, 3]
+    assert {record["reason"] for record in records} == {"lost"}
+
+
+def test_who_next_looks_records_the_lives_of_a_run_that_was_killed_whole(engine: Engine) -> None:
+    pipe, held = engine.pipe("up"), engine.pipe("held")
+    do = ["@0:exit=0", f"hold={held.path}", f"say={pipe.path}", "pause"]
+    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": do}, "env": {"ranks": "4", "do": [f"say={pipe.path}", "pause"]}}))
+    pipe.lines(4)
+    parts = parts_of(driver.pid)
+    for supervisor in parts["supervisor"]:  # the same instant
+        os.kill(supervisor, signal.SIGSTOP)
+        wait_state(supervisor, "T")
+    kill(parts["driver"] + parts["guardian"] + parts["supervisor"])
+    assert held.wait_end(PATIENCE)
+    end_driver(engine, driver)
+    engine.wait_empty(PATIENCE)
+    run = engine.runs()[0]
+    before = engine.records(run)  # of rank 0, when it was reaped in time
+    assert "crashed" in ps_all(engine)
+    records = engine.records(run)
+    assert records[: len(before)] == before
+    assert sorted((record["component"], record["rank"]) for record in records) == [("actor", 0), ("actor", 1), ("actor", 2), ("actor", 3), ("env", 0)]
+    assert {record["reason"] for record in records if (record["component"], record["rank"]) != ("actor", 0)} == {"lost"}
+    assert json.loads((run / "records.jsonl").read_text().splitlines()[-1]) == {"end": True, "failed": True, "crashed": True}
+    assert sorted(path.name for path in run.iterdir()) == ["actor", "env", "records.jsonl", "run.json"]
+    ps_all(engine)
+    assert engine.records(run) == records
+    for group in engine.cgroups():
+        group.rmdir()
+
+
 def test_a_living_driver_sweeps_when_guardian_and_supervisor_are_killed(engine: Engine) -> None:
     driver, parts, held = start_held(engine)
     kill(parts["guardian"] + parts["supervisor"])
@@ -181,8 +273,7 @@ def test_driver_and_guardian_killed_together_leave_nothing(engine: Engine) -> No
     driver, parts, held = start_held(engine)
     kill(parts["driver"] + parts["guardian"])
     assert held.wait_end(PATIENCE)
-    driver.communicate()
-    engine.running.remove(driver)
+    end_driver(engine, driver)
     wait_gone(parts["supervisor"])
     engine.wait_empty(PATIENCE)
     assert engine.cgroups() == []
@@ -196,8 +287,7 @@ def test_without_anybody_left_the_workers_themselves_die(engine: Engine) -> None
     parts = parts_of(driver.pid)
     kill(parts["driver"] + parts["guardian"] + parts["supervisor"])
     assert held.wait_end(PATIENCE)
-    driver.communicate()
-    engine.running.remove(driver)
+    end_driver(engine, driver)
     engine.wait_empty(PATIENCE)
     for group in engine.cgroups():  # an empty directory of the kernel's: all that is left
         group.rmdir()

@@ -18,6 +18,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/doors.h"
+#include "launch/local/lost.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -113,6 +114,7 @@ int roost_guardian_main(int argc, char **argv)
     if (guardian.supervisor == 0)
         return become_supervisor(&guardian, self);
     int status = 1;
+    bool is_killed = false;
     if (guardian.supervisor < 0)
         refuse(errno);
     if (guardian.supervisor > 0) {
@@ -123,9 +125,9 @@ int roost_guardian_main(int argc, char **argv)
         else
             watch(&guardian);
         siginfo_t info = {0};
-        if (waitid(P_PID, (id_t)guardian.supervisor, &info, WEXITED) == 0 &&
-            info.si_code == CLD_EXITED)
-            status = info.si_status;
+        (void)waitid(P_PID, (id_t)guardian.supervisor, &info, WEXITED);
+        is_killed = info.si_code != CLD_EXITED;
+        status = is_killed ? 1 : info.si_status;
     }
     /* What the supervisor has tried in vain is tried once more, not waited for again. */
     int64_t patience = status == GUARDIAN_NOT_EMPTY ? AGAIN_MS : SWEEP_MS;
@@ -135,5 +137,7 @@ int roost_guardian_main(int argc, char **argv)
     cgroup_kill(&guardian.cgroup);
     bool is_empty = sweep_descendants(patience);
     is_empty = cgroup_remove(&guardian.cgroup, patience) && is_empty;
+    if (is_killed)
+        lost_record(GUARDIAN_RUN_DIR);
     return !is_empty ? GUARDIAN_NOT_EMPTY : status == GUARDIAN_NOT_EMPTY ? 0 : status;
 }

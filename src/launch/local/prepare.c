@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "launch/local/lost.h"
 #include "launch/local/supervisor.h"
 #include "rpc/channel.h"
 
@@ -175,8 +176,11 @@ static int open_records(struct supervisor *supervisor)
     supervisor->records = openat(supervisor->run_dir, "records.jsonl", flags, 0600);
     if (supervisor->records >= 0 &&
         (fallocate(supervisor->records, FALLOC_FL_KEEP_SIZE, 0, room) == 0 ||
-         (errno != ENOSPC && errno != EDQUOT)))
-        return 0;
+         (errno != ENOSPC && errno != EDQUOT))) {
+        supervisor->lives = lost_open(supervisor->run_dir, supervisor->setup.process_count);
+        if (supervisor->lives >= 0)
+            return 0;
+    }
     char message[160];
     snprintf(message, sizeof message, "cannot make the file of exit records ('records.jsonl'): %s",
              strerror(errno));

@@ -1,5 +1,5 @@
-/* record.c - the words of exit records. The supervisor writes them as lives end; the driver reads them
- * only to learn which were written before a supervisor was lost. */
+/* record.c - the words of exit records. The supervisor writes them as lives end; they are read only to
+ * learn which were written before a supervisor was lost. */
 #include "launch/local/record.h"
 
 #include <stdio.h>
@@ -13,7 +13,26 @@ static void put_time(struct text *out, const char *key, int64_t ns)
                 (long long)(ns % 1000000000));
 }
 
-/* What tells one life from all others; the line begins with it. */
+struct record_name record_name(const char *component, const struct roost_event *event)
+{
+    struct record_name name = {.rank = event->rank, .life = event->life, .pid = event->pid};
+    snprintf(name.component, sizeof name.component, "%s", component);
+    return name;
+}
+
+int record_compare(const struct record_name *left, const struct record_name *right)
+{
+    int order = strcmp(left->component, right->component);
+    if (order != 0)
+        return order;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    if (left->life != right->life)
+        return left->life < right->life ? -1 : 1;
+    return left->pid < right->pid ? -1 : left->pid > right->pid;
+}
+
+/* The line begins with the name. */
 static void put_name(struct text *out, const char *component, const struct roost_event *event)
 {
     text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d", component,
@@ -94,4 +113,27 @@ bool record_find(struct strview records, const char *component, struct roost_eve
     }
     text_release(&name);
     return at && read_rest(rest, event);
+}
+
+bool record_read_name(struct strview line, struct record_name *out)
+{
+    char text[128], rank[12], life[12], pid[12];
+    int64_t numbers[3];
+    size_t len = line.len < sizeof text - 1 ? line.len : sizeof text - 1;
+    struct record_name name;
+    memcpy(text, line.at, len);
+    text[len] = '\0';
+    if (sscanf(text,
+               "{\"component\":\"%63[^\"]\",\"rank\":%11[0-9],\"life\":%11[0-9],\"pid\":%11[0-9],",
+               name.component, rank, life, pid) != 4)
+        return false;
+    if (number_parse(sv_from(rank), INT32_MAX, &numbers[0]) != NUMBER_OK ||
+        number_parse(sv_from(life), INT32_MAX, &numbers[1]) != NUMBER_OK ||
+        number_parse(sv_from(pid), INT32_MAX, &numbers[2]) != NUMBER_OK)
+        return false;
+    name.rank = (int32_t)numbers[0];
+    name.life = (int32_t)numbers[1];
+    name.pid = (int32_t)numbers[2];
+    *out = name;
+    return true;
 }

@@ -6,6 +6,20 @@
 
 #include "base/text.h"
 
+enum { RECORD_COMPONENT_MAX = 64 };
+
+/* What tells one life from all others. */
+struct record_name {
+    char component[RECORD_COMPONENT_MAX];
+    int32_t rank, life, pid;
+};
+
+/* The name of the life that `event` is about. */
+struct record_name record_name(const char *component, const struct roost_event *event);
+
+/* Below, 0 or above, as strcmp. */
+int record_compare(const struct record_name *left, const struct record_name *right);
+
 /* How a life of a process of `component` ended. */
 void record_put_life(struct text *out, const char *component, const struct roost_event *event);
 
@@ -15,5 +29,8 @@ void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t
 /* Finds the record of the life that `event` names among `records` and fills in how it ended; false
  * when there is none. */
 bool record_find(struct strview records, const char *component, struct roost_event *event);
+
+/* Whose record a line is; false when it is nobody's. */
+bool record_read_name(struct strview line, struct record_name *out);
 
 #endif

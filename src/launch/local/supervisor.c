@@ -17,6 +17,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
+#include "launch/local/lost.h"
 #include "launch/local/oom.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -149,6 +150,7 @@ static int finish(struct supervisor *supervisor)
         end.exit_code = 0;
     end.ended_at = clock_read(CLOCK_REALTIME);
     outbox_record(supervisor, &end);
+    lost_forget(supervisor->run_dir);
     outbox_put(supervisor, &end);
     roost_leases_free(supervisor->leases);
     supervisor->leases = NULL;
@@ -187,6 +189,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
                                     .guardian = guardian,
                                     .cgroup = cgroup,
                                     .records = -1,
+                                    .lives = -1,
                                     .control = -1,
                                     .arena = ARENA_INIT,
                                     .outbox = TEXT_INIT};

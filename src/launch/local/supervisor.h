@@ -104,7 +104,7 @@ struct supervisor {
     bool has_failed;
     struct roost_event failure; /* what decides the run's status: see roost_run_status */
 
-    int channel, run_dir, runtime_dir, null, records;
+    int channel, run_dir, runtime_dir, null, records, lives;
     int64_t records_len;
     int guardian; /* pidfd */
     int signals, epoll;

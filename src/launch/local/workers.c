@@ -8,6 +8,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
+#include "launch/local/lost.h"
 #include "rpc/channel.h"
 
 enum { START_AT_ONCE = 16 };
@@ -58,6 +59,16 @@ static void say_failed(struct supervisor *supervisor, const struct worker *worke
                what ? quote(sv_from(what)).text : "", what ? "'" : "", strerror(spawned->error));
 }
 
+/* Should we be killed, others know what had begun: before it has, as a process runs before we are told
+ * its number. */
+static void note_life(struct supervisor *supervisor, const struct worker *worker, int32_t life)
+{
+    struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
+    event.life = life;
+    lost_note(supervisor->lives, (int32_t)(worker - supervisor->workers),
+              worker_component(supervisor, worker)->name, &event);
+}
+
 void worker_begins(struct supervisor *supervisor, struct worker *worker,
                    const struct spawned *spawned, int driver_end)
 {
@@ -69,6 +80,7 @@ void worker_begins(struct supervisor *supervisor, struct worker *worker,
     remember_pid(supervisor, worker);
     ready_reset(supervisor, worker);
     struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
+    note_life(supervisor, worker, worker->life);
     if (driver_end < 0)
         outbox_put(supervisor, &event);
     else
@@ -124,8 +136,11 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
         worker->started_at = clock_read(CLOCK_REALTIME);
         worker->started = clock_read(CLOCK_MONOTONIC);
         ready_mark(supervisor, worker);
+        note_life(supervisor, worker, worker->life);
         is_started = forks_take(supervisor, worker, &start, logs) ||
                      execute(supervisor, worker, &start, logs);
+        if (!is_started)
+            note_life(supervisor, worker, 0);
     }
     close(logs[0]);
     close(logs[1]);

@@ -1,47 +1,11 @@
-/* nomem_calls_test.c - calls when there is no memory.
+/* calls_test.c - calls when there is no memory.
  *
  * A driver and two workers in one thread do all kinds of calls, once to count allocations, then again for
  * each of them: once with only that one failing, once with all from there on. Every call that was made has
- * one outcome of each rank in the end, nothing is left open, and (under ASan) nothing leaks. The linker
- * sends malloc, calloc, realloc and free of roost here (-Wl,--wrap). */
+ * one outcome of each rank in the end, nothing is left open, and (under ASan) nothing leaks. */
 #include "rpc/links_internal.h"
+#include "tests/nomem/heap.h"
 #include "tests/rpc_unit.h"
-
-static struct {
-    bool is_on, fails_on;
-    size_t calls, fails_at;
-} heap;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool must_fail(void)
-{
-    if (!heap.is_on)
-        return false;
-    heap.calls++;
-    return heap.fails_at &&
-           (heap.fails_on ? heap.calls >= heap.fails_at : heap.calls == heap.fails_at);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return must_fail() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return must_fail() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return must_fail() ? NULL : __real_realloc(old, size);
-}
 
 /* --- the scenario --- */
 

@@ -1,0 +1,415 @@
+"""What a fork server says and does, with the test in the supervisor's place (src/launch/local/forks.h).
+
+A real channel, real forks: the test asks over one end of a socketpair, adopts what is forked, and hears each worker over the
+channel it was handed, as a driver would."""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PATIENCE = 30.0  # seconds until a test that hears nothing gives up; never a wait
+HEADER = struct.Struct("=IHHI")
+NUMBERS = struct.Struct("=iii")
+MAGIC, VERSION = 0x54534F52, 1
+FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
+PR_SET_CHILD_SUBREAPER = 36
+
+# What a worker is: it tells what it finds over its channel, and ends with the code it is told.
+WORKER = """
+import json, os, random, signal, socket, sys
+
+SERVER = os.getpid()  # imported by the server
+
+def status(name):
+    return next(line.split()[1] for line in open("/proc/self/status") if line.startswith(name + ":"))
+
+def main():
+    import ctypes
+    death = ctypes.c_int()
+    ctypes.CDLL(None).prctl(2, ctypes.byref(death))  # PR_GET_PDEATHSIG
+    numpy = sys.modules.get("numpy")
+    facts = {
+        "pid": os.getpid(), "parent": os.getppid(), "session": os.getsid(0), "server": SERVER, "cwd": os.getcwd(), "argv": sys.argv[1:],
+        "fds": {fd: os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")},
+        "environ": dict(os.environ), "threads": len(os.listdir("/proc/self/task")), "death": death.value,
+        "signals": {name: status(name) for name in ("SigBlk", "SigIgn", "SigCgt")},
+        "random": random.random(), "numpy": float(numpy.random.random()) if numpy else None,
+    }
+    print("said to stdout", flush=True)
+    print("said to stderr", file=sys.stderr, flush=True)
+    channel = socket.socket(fileno=os.dup(3))
+    channel.sendall(json.dumps(facts).encode() + b"\\n")
+    code = channel.recv(16)
+    return int(code) if code else 0
+"""
+
+
+class Supervisor:
+    """The test's end: starts a server, asks, hears, reaps."""
+
+    def __init__(self, folder: Path, modules: list[str], **env: str) -> None:
+        self.folder = folder
+        (folder / "played.py").write_text(WORKER)
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel.settimeout(PATIENCE)
+        order = json.dumps({"path": [str(folder), *sys.path], "modules": modules, "main": "played"})
+        self.log = open(folder / "server.log", "wb")
+
+        def arrange() -> None:
+            os.dup2(theirs.fileno(), 3, inheritable=True)
+            os.closerange(4, 4096)
+
+        self.server = subprocess.Popen(
+            [sys.executable, "-m", "roost._fork_server", order], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            close_fds=False, env=os.environ | env, preexec_fn=arrange,
+        )  # fmt: skip
+        theirs.close()
+        self.born: list[int] = []
+
+    def send(self, message: bytes, fds: list[int]) -> None:
+        socket.send_fds(self.channel, [message], fds)
+
+    def request(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None, **env: str) -> bytes:
+        strings = [cwd, *(f"{name}={value}" for name, value in env.items())]
+        body = NUMBERS.pack(rank, life, os.getpid() if supervisor is None else supervisor)
+        body += b"".join(text.encode() + b"\0" for text in strings)
+        return HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body)) + body
+
+    def files(self, rank: int) -> tuple[list[int], socket.socket]:
+        """What goes along, and the driver's end of the channel."""
+        mine, theirs = socket.socketpair()
+        mine.settimeout(PATIENCE)
+        logs = [os.open(self.folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) for name in ("out", "err")]
+        return [*logs, theirs.detach()], mine
+
+    def ask(self, rank: int, life: int = 1, **words: Any) -> socket.socket:
+        fds, driver = self.files(rank)
+        self.send(self.request(rank, life, **words), fds)
+        for fd in fds:
+            os.close(fd)
+        return driver
+
+    def hear(self) -> tuple[int, bytes] | None:
+        """The next message of the server, None at its end."""
+        try:
+            message = self.channel.recv(65536)
+        except ConnectionResetError:  # it ended with something unread
+            return None
+        if not message:
+            return None
+        magic, version, kind, length = HEADER.unpack_from(message)
+        body = message[HEADER.size :]
+        assert (magic, version, length) == (MAGIC, VERSION, len(body))
+        if kind == FORK_BORN:
+            self.born.append(NUMBERS.unpack(body)[2])
+        return kind, body
+
+    def bear(self, rank: int, life: int = 1) -> int:
+        heard = self.hear()
+        assert heard is not None and heard[0] == FORK_BORN, (heard, self.said())
+        assert NUMBERS.unpack(heard[1])[:2] == (rank, life)
+        return self.born[-1]
+
+    def cold(self) -> str:
+        heard = self.hear()
+        assert heard is not None and heard[0] == FORK_COLD, (heard, self.said())
+        return heard[1].decode()
+
+    def end(self) -> int:
+        """Of the server; the channel has ended then."""
+        assert self.hear() is None
+        return self.server.wait(PATIENCE)
+
+    def said(self) -> str:
+        return (self.folder / "server.log").read_text()
+
+    def reap(self, pid: int) -> int:
+        """A worker's status: it can be waited for, so it is our own child."""
+        fd = os.pidfd_open(pid)
+        try:
+            assert select.select([fd], [], [], PATIENCE)[0], f"{pid} does not end"
+        finally:
+            os.close(fd)
+        self.born.remove(pid)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def close(self) -> None:
+        self.channel.close()
+        try:
+            self.server.wait(PATIENCE)
+        finally:
+            self.server.kill()
+            self.log.close()
+        for pid in list(self.born):
+            os.kill(pid, signal.SIGKILL)
+            self.reap(pid)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    prctl = ctypes.CDLL(None).prctl
+    assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    before = sorted(os.listdir("/proc/self/fd"))
+    yield tmp_path
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    assert children() == [], "the server left a process"
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def children() -> list[int]:
+    return [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+
+Start = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    started: list[Supervisor] = []
+
+    def begin(modules: list[str], **env: str) -> Supervisor:
+        started.append(Supervisor(folder, modules, **env))
+        return started[0]
+
+    yield begin
+    for supervisor in started:
+        supervisor.close()
+
+
+@pytest.fixture
+def played(start: Start) -> Supervisor:
+    return start(["numpy.random"], RANK="77", STAYS="yes")
+
+
+def facts_of(driver: socket.socket) -> dict[str, Any]:
+    with driver.makefile("rb") as lines:
+        return dict(json.loads(lines.readline()))
+
+
+# --- as promised
+
+
+def test_a_worker_is_born_as_if_it_had_been_executed(played: Supervisor) -> None:
+    (played.folder / "here").mkdir()
+    with played.ask(5, 2, cwd=str(played.folder / "here"), RANK="5", TZ="UTC", ODD="a=b\nc") as driver:
+        pid = played.bear(5, 2)
+        facts = facts_of(driver)
+        assert facts["pid"] == pid and facts["parent"] == os.getpid() and facts["session"] == pid
+        assert facts["server"] == played.server.pid and facts["threads"] == 1
+        assert facts["cwd"] == str(played.folder / "here") and facts["argv"] == []
+        assert facts["environ"] == {"RANK": "5", "TZ": "UTC", "ODD": "a=b\nc"}
+        assert facts["death"] == signal.SIGKILL
+        driver.sendall(b"7")
+        assert played.reap(pid) == 7
+    assert (played.folder / "5.out").read_text() == "said to stdout\n"
+    assert (played.folder / "5.err").read_text() == "said to stderr\n"
+
+
+def test_descriptors_are_the_ones_that_were_handed_and_no_others(played: Supervisor) -> None:
+    drivers = [played.ask(rank) for rank in range(4)]
+    pids = [played.bear(rank) for rank in range(4)]
+    for rank, driver in enumerate(drivers):
+        fds = {int(fd): target for fd, target in facts_of(driver)["fds"].items()}
+        assert fds[0] == "/dev/null" and fds[1].endswith(f"/{rank}.out") and fds[2].endswith(f"/{rank}.err") and fds[3].startswith("socket:")
+        assert sorted(fds) == [0, 1, 2, 3], fds
+    # Nobody else has a worker's channel: each driver hears the end of its own worker.
+    for rank, driver in enumerate(drivers):
+        os.kill(pids[rank], signal.SIGKILL)
+        assert played.reap(pids[rank]) == -signal.SIGKILL
+        assert driver.recv(1) == b""
+        driver.close()
+
+
+def test_the_server_keeps_nothing_of_what_it_was_asked(played: Supervisor) -> None:
+    def held() -> list[str]:
+        return sorted(os.listdir(f"/proc/{played.server.pid}/fd"))
+
+    def serve(rank: int) -> None:
+        with played.ask(rank, rank + 1) as driver:
+            pid = played.bear(rank, rank + 1)
+            facts_of(driver)
+            driver.sendall(b"0")
+            assert played.reap(pid) == 0
+
+    for rank in range(30):
+        serve(rank)
+    for _ in range(1_000_000):  # what came with the last one is closed after the worker was born
+        if held() == ["0", "1", "2", "3"]:
+            break
+        os.sched_yield()
+    assert held() == ["0", "1", "2", "3"]
+    assert Path(f"/proc/{played.server.pid}/task/{played.server.pid}/children").read_text() == ""
+
+
+def test_signals_are_those_of_an_interpreter_that_was_just_started(played: Supervisor) -> None:
+    words = "print(*[line.split()[1] for line in open('/proc/self/status') if line.startswith(('SigBlk', 'SigIgn', 'SigCgt'))])"
+    fresh = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.split()
+    ordinary = (1 << 31) - 1  # above them is what the C library uses for threads
+    with played.ask(0) as driver:
+        pid = played.bear(0)
+        facts = facts_of(driver)
+        assert [int(mask, 16) & ordinary for mask in facts["signals"].values()] == [int(mask, 16) & ordinary for mask in fresh]
+        os.kill(pid, signal.SIGTERM)  # nobody holds it back
+        assert played.reap(pid) == -signal.SIGTERM
+
+
+def test_workers_draw_numbers_of_their_own(played: Supervisor) -> None:
+    drivers = [played.ask(rank) for rank in range(8)]
+    for rank in range(8):
+        played.bear(rank)
+    facts = [facts_of(driver) for driver in drivers]
+    assert len({fact["random"] for fact in facts}) == 8
+    assert len({fact["numpy"] for fact in facts}) == 8 and None not in {fact["numpy"] for fact in facts}
+    for driver in drivers:
+        driver.close()
+    for pid in list(played.born):
+        assert played.reap(pid) == 0
+
+
+def test_what_is_imported_sees_no_rank(folder: Path, start: Start) -> None:
+    (folder / "looking.py").write_text("import os\nSEEN = os.environ.get('RANK'), os.environ.get('STAYS')\nprint(SEEN, flush=True)\n")
+    supervisor = start(["looking"], RANK="77", STAYS="yes")
+    with supervisor.ask(0) as driver:
+        pid = supervisor.bear(0)
+        facts_of(driver)
+    assert supervisor.reap(pid) == 0
+    assert supervisor.said() == "(None, 'yes')\n"
+
+
+def test_a_worker_whose_supervisor_has_gone_does_nothing(played: Supervisor) -> None:
+    with played.ask(0, supervisor=1) as driver:
+        pid = played.bear(0)
+        assert played.reap(pid) == 127
+        assert driver.recv(1) == b""
+
+
+def test_the_server_ends_with_its_channel_and_its_workers_live_on(played: Supervisor) -> None:
+    with played.ask(0) as driver:
+        pid = played.bear(0)
+        played.channel.shutdown(socket.SHUT_WR)
+        assert played.end() == 0
+        facts_of(driver)
+        driver.sendall(b"3")
+        assert played.reap(pid) == 3
+
+
+# --- what goes wrong
+
+
+def garbage(supervisor: Supervisor) -> dict[str, tuple[bytes, int]]:
+    good = supervisor.request(0, A="b")
+    body = good[HEADER.size :]
+    return {
+        "noise": (os.urandom(200), 3),
+        "one byte": (b"R", 3),
+        "a header cut short": (good[: HEADER.size - 1], 3),
+        "a header alone": (good[: HEADER.size], 3),
+        "an empty body": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 0), 3),
+        "numbers cut short": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 8) + body[:8], 3),
+        "strings cut short": (good[:-1], 3),
+        "strings cut short with their length": (HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body) - 1) + body[:-1], 3),
+        "more than it says": (good + b"x\0", 3),
+        "another magic": (HEADER.pack(MAGIC + 1, VERSION, FORK_ONE, len(body)) + body, 3),
+        "another version": (HEADER.pack(MAGIC, VERSION + 1, FORK_ONE, len(body)) + body, 3),
+        "another kind": (HEADER.pack(MAGIC, VERSION, FORK_BORN, len(body)) + body, 3),
+        "no descriptors": (good, 0),
+        "a descriptor too few": (good, 2),
+        "a descriptor too many": (good, 4),
+    }
+
+
+@pytest.mark.parametrize("what", garbage(Supervisor.__new__(Supervisor)))
+def test_what_is_no_request_ends_the_server_and_forks_nothing(start: Start, what: str) -> None:
+    supervisor = start([])
+    message, count = garbage(supervisor)[what]
+    fds, driver = supervisor.files(0)
+    supervisor.send(message, [*fds, fds[0]][:count])
+    for fd in fds:
+        os.close(fd)
+    assert supervisor.end() == 1
+    assert supervisor.said().splitlines()[-1] == "what came from the supervisor is not a request"
+    assert driver.recv(1) == b""  # nobody has what came along
+    driver.close()
+    assert children() == []
+
+
+def test_a_module_that_cannot_be_imported_is_said(start: Start) -> None:
+    supervisor = start(["not_there_at_all"])
+    assert supervisor.cold() == "ModuleNotFoundError: No module named 'not_there_at_all'"
+    assert supervisor.end() == 0
+
+
+def test_a_module_that_starts_threads_is_said(folder: Path, start: Start) -> None:
+    (folder / "threading_one.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n")
+    supervisor = start(["threading_one"])
+    assert supervisor.cold() == "RuntimeError: what it imports has started 1 threads, which a fork would not have"
+    assert supervisor.end() == 0
+
+
+# Forks by number: the one that warms up, the one in between, then the workers.
+FAILING = """
+import errno, os
+real, count, fails_at = os.fork, 0, {fails_at}
+def fork():
+    global count
+    count += 1
+    if count == fails_at:
+        {act}
+    return real()
+os.fork = fork
+"""
+FAILS = 'raise OSError(errno.EAGAIN, "Resource temporarily unavailable")'
+
+
+@pytest.mark.parametrize("fails_at", [2, 3, 4])
+def test_a_fork_that_fails_is_said_and_those_before_it_live(folder: Path, start: Start, fails_at: int) -> None:
+    (folder / "failing.py").write_text(FAILING.format(fails_at=fails_at, act=FAILS))
+    supervisor = start(["failing"])
+    os.kill(supervisor.server.pid, signal.SIGSTOP)  # so that all are one batch
+    drivers = [supervisor.ask(rank) for rank in range(3)]
+    os.kill(supervisor.server.pid, signal.SIGCONT)
+    for rank in range(fails_at - 3):
+        supervisor.bear(rank)
+    assert supervisor.cold() == "cannot fork: Resource temporarily unavailable"
+    for rank, driver in enumerate(drivers):
+        if rank < fails_at - 3:
+            assert facts_of(driver)["pid"] == supervisor.born[0]
+            driver.sendall(b"0")
+            assert supervisor.reap(supervisor.born[0]) == 0
+        else:
+            supervisor.channel.close()  # as the supervisor does then
+            assert driver.recv(1) == b""
+        driver.close()
+
+
+def test_one_who_forks_and_is_killed_is_said(folder: Path, start: Start) -> None:
+    (folder / "failing.py").write_text(FAILING.format(fails_at=3, act="os.kill(os.getpid(), 9)"))
+    supervisor = start(["failing"])
+    with supervisor.ask(0) as driver:
+        assert supervisor.cold() == "who forks was killed"
+        assert supervisor.end() == 0
+        assert driver.recv(1) == b""
+
+
+def test_a_server_that_is_killed_over_a_request_leaves_nothing_of_it(played: Supervisor) -> None:
+    with played.ask(0) as first:
+        pid = played.bear(0)
+        facts_of(first)
+        os.kill(played.server.pid, signal.SIGSTOP)
+        with played.ask(1) as second:
+            played.server.kill()
+            assert played.end() == -signal.SIGKILL
+            assert second.recv(1) == b""  # what came along went with it
+        first.sendall(b"4")  # who was born before does not feel it
+        assert played.reap(pid) == 4
