@@ -1,4 +1,5 @@
-/* file.c - open, read until the end or the limit, close. Works on anything that can be read. */
+/* file.c - open, read until the end or the limit, close: works on anything that can be read. And loops
+ * around what may be done in part. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -78,4 +79,45 @@ bool file_read(struct arena *arena, const char *path, size_t limit, struct diag 
     }
     free(bytes);
     return is_good;
+}
+
+/* `from` -1 = at the descriptor's place. */
+static bool write_all(int fd, const char *bytes, size_t len, int64_t from)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t more = from < 0 ? write(fd, bytes + done, len - done)
+                                : pwrite(fd, bytes + done, len - done, from + (int64_t)done);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0)
+            return false;
+        done += (size_t)more;
+    }
+    return true;
+}
+
+bool file_write(int fd, const void *bytes, size_t len)
+{
+    return write_all(fd, bytes, len, -1);
+}
+
+bool file_write_at(int fd, const void *bytes, size_t len, int64_t from)
+{
+    return write_all(fd, bytes, len, from);
+}
+
+ssize_t file_read_at(int fd, void *bytes, size_t len, int64_t from)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t more = pread(fd, (char *)bytes + done, len - done, from + (int64_t)done);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0)
+            return -1;
+        if (more == 0)
+            break;
+        done += (size_t)more;
+    }
+    return (ssize_t)done;
 }

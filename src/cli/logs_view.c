@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/strview.h"
 #include "cli/logs_list.h"
 
@@ -59,9 +60,7 @@ static bool show_log(struct logs_view *view, int32_t index, int32_t rank, enum l
     uint32_t memo = 0;
     int64_t offset = 0;
     for (bool is_last = false; !is_last && !screen_error(view->screen, (int)stream);) {
-        ssize_t got = pread(fd, view->buffer, LOG_CHUNK_MAX, offset);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = file_read_at(fd, view->buffer, LOG_CHUNK_MAX, offset);
         if (got <= 0)
             break;
         struct log_chunk chunk = {.component_index = index,

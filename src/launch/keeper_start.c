@@ -14,6 +14,7 @@
 
 #include <roost/registry.h>
 
+#include "base/file.h"
 #include "base/private_dir.h"
 #include "launch/local/clock.h"
 #include "launch/local/keeper.h"
@@ -66,17 +67,6 @@ static bool find_place(struct start *start)
     return start->lock >= 0;
 }
 
-static bool write_all(int fd, const void *bytes, size_t len)
-{
-    for (size_t done = 0; done < len;) {
-        ssize_t more = write(fd, (const char *)bytes + done, len - done);
-        if (more < 0 && errno != EINTR)
-            return false;
-        done += more > 0 ? (size_t)more : 0;
-    }
-    return true;
-}
-
 static bool write_view(struct start *start)
 {
     const struct roost_keeper_options *options = start->options;
@@ -84,9 +74,9 @@ static bool write_view(struct start *start)
                                  .port_base = options->port_base};
     memcpy(setup.runtime, start->runtime, sizeof setup.runtime);
     start->view = memfd_create("roost-view", MFD_CLOEXEC);
-    if (start->view >= 0 && write_all(start->view, &setup, sizeof setup) &&
-        write_all(start->view, options->view ? options->view : "{}",
-                  options->view ? options->view_len : 2))
+    if (start->view >= 0 && file_write(start->view, &setup, sizeof setup) &&
+        file_write(start->view, options->view ? options->view : "{}",
+                   options->view ? options->view_len : 2))
         return true;
     return say_errno(start, "make a memory file");
 }

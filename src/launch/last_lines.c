@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/file.h"
 
 enum { TAIL_BYTES = 64 * 1024, LINE_SHOWN = 1000 };
 
@@ -18,12 +19,8 @@ static bool is_end_of_line(char c)
 static ssize_t read_tail(int fd, int64_t size, char *bytes, bool *out_is_cut)
 {
     int64_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
-    ssize_t got;
-    do
-        got = pread(fd, bytes, TAIL_BYTES, from);
-    while (got < 0 && errno == EINTR);
     *out_is_cut = from > 0;
-    return got;
+    return file_read_at(fd, bytes, TAIL_BYTES, from);
 }
 
 static void put_line(const char *at, const char *end, const char *prefix, struct text *out)

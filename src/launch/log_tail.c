@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/file.h"
 #include "launch/log_tail_internal.h"
 
 enum { READ_MAX = 16 * LOG_CHUNK_MAX, ROOM_FIRST = 16 };
@@ -222,10 +223,7 @@ static enum visit visit(struct log_tail *tail, int32_t stream, log_sink sink, vo
     int fd = slots_open(tail, stream);
     if (fd < 0)
         return VISIT_DONE;
-    ssize_t got;
-    do
-        got = pread(fd, tail->buffer, LOG_CHUNK_MAX, it->offset);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = file_read_at(fd, tail->buffer, LOG_CHUNK_MAX, it->offset);
     if (got < 0) {
         slots_refuse(tail, stream, errno);
         return VISIT_DONE;

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/private_dir.h"
 #include "launch/local/lost.h"
 
@@ -101,7 +102,7 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
 
 bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag)
 {
-    if (write(dir->page, json, len) != (ssize_t)len) {
+    if (!file_write(dir->page, json, len)) {
         diag_error(diag, ROOST_ERR_IO, (struct place){0}, "cannot write '%s/run.json': %s",
                    dir->path, strerror(errno));
         diag_hint(diag, "free some space, or choose another roost.logs.dir");

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/record.h"
 #include "launch/run_internal.h"
 
@@ -15,7 +16,7 @@ static char *read_records(int fd, size_t *out_len)
     if (fstat(fd, &info) != 0 || info.st_size <= 0 || info.st_size > RECORDS_MAX)
         return NULL;
     char *bytes = malloc((size_t)info.st_size);
-    ssize_t len = bytes ? pread(fd, bytes, (size_t)info.st_size, 0) : -1;
+    ssize_t len = bytes ? file_read_at(fd, bytes, (size_t)info.st_size, 0) : -1;
     *out_len = len > 0 ? (size_t)len : 0;
     return bytes;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/private_dir.h"
 #include "config/config.h"
 #include "launch/run_birth.h"
@@ -64,7 +65,7 @@ bool birth_sign_namespace(struct birth *birth)
     if (birth->namespace_lock < 0)
         return true; /* it is somebody else's */
     if (ftruncate(birth->namespace_lock, 0) == 0 &&
-        pwrite(birth->namespace_lock, id, strlen(id), 0) == (ssize_t)strlen(id))
+        file_write_at(birth->namespace_lock, id, strlen(id), 0))
         return true;
     diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", birth->runtime,
                strerror(errno));

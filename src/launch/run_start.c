@@ -14,6 +14,7 @@
 
 #include <roost/port.h>
 
+#include "base/file.h"
 #include "base/private_dir.h"
 #include "base/text.h"
 #include "config/config.h"
@@ -170,7 +171,7 @@ static bool send_setup(struct birth *birth)
     for (size_t i = 0; file >= 0 && i < commands->port_count; i++) {
         struct roost_port_want want = {.count = commands->ports[i].count,
                                        .is_handed = commands->ports[i].is_handed};
-        if (write(file, &want, sizeof want) != (ssize_t)sizeof want) {
+        if (!file_write(file, &want, sizeof want)) {
             close(file);
             file = -1;
         }

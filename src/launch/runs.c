@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json_reader.h"
 #include "base/private_dir.h"
 #include "base/text.h"
@@ -93,7 +94,7 @@ static enum run_state read_end(int dir, bool *out_is_known)
     int fd = openat(dir, "records.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
     off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
-    ssize_t got = size > 0 ? pread(fd, tail, TAIL_MAX, from) : 0;
+    ssize_t got = size > 0 ? file_read_at(fd, tail, TAIL_MAX, from) : 0;
     if (fd >= 0)
         close(fd);
     tail[got > 0 ? got : 0] = '\0';
@@ -128,7 +129,7 @@ static void tidy(const struct run_list *list, int dir, const struct run_entry *e
     if (list->runtime_dir >= 0)
         (void)unlinkat(list->runtime_dir, name, 0);
     lost_record(dir);
-    if (write(fd, line, sizeof line - 1) < 0)
+    if (!file_write(fd, line, sizeof line - 1))
         errno = 0; /* a full disk: it will be found crashed again next time */
     close(fd);
 }
@@ -165,7 +166,7 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
                  ? openat(dir, "run.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
                  : -1;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
-    ssize_t len = page ? read(fd, page, PAGE_MAX) : -1;
+    ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
     if (len > 0) {
         ssize_t link = readlinkat(state, id, path, sizeof path - 1);
         if (link > 0)
@@ -305,7 +306,7 @@ bool runs_ask(struct run_list *list, int fd, const char *question, struct strvie
     struct text answer = TEXT_INIT;
     int64_t deadline = clock_ms() + ANSWER_MS;
     bool is_whole = false;
-    if (write(fd, line, (size_t)len) != len)
+    if (!file_write(fd, line, (size_t)len))
         return false;
     while (!is_whole && clock_ms() < deadline) {
         char bytes[16 * 1024];

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/private_dir.h"
 
@@ -97,7 +98,7 @@ static void sign_lock(int lock, const char *owner)
 {
     char text[128];
     int len = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), owner ? owner : "-");
-    if (ftruncate(lock, 0) != 0 || pwrite(lock, text, (size_t)len, 0) != len)
+    if (ftruncate(lock, 0) != 0 || !file_write_at(lock, text, (size_t)len, 0))
         return;
 }
 
@@ -234,20 +235,6 @@ void lease_books_free(struct lease_books *books)
 
 /* --- our own --- */
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(fd, bytes, len);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return false;
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return true;
-}
-
 /* One process may hold several leases, and in another PID namespace our number may be taken. */
 static int create_numbered(struct lease_dir *dir, struct lease_entry *entry,
                            struct roost_error *err)
@@ -276,7 +263,7 @@ enum roost_code lease_dir_add(struct lease_dir *dir, struct text *content, struc
     out->fd = create_numbered(dir, out, &err);
     if (out->fd < 0)
         return pass_on(diag, &err);
-    if (flock(out->fd, LOCK_EX | LOCK_NB) == 0 && write_all(out->fd, content->bytes, content->len))
+    if (flock(out->fd, LOCK_EX | LOCK_NB) == 0 && file_write(out->fd, content->bytes, content->len))
         return ROOST_OK;
     int error = errno;
     lease_dir_remove(dir, out);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "topology/snapshot_internal.h"
 
 bool snapshot_refuse(struct snapshot *snapshot, struct json_token token, const char *what,
@@ -196,10 +197,8 @@ static ssize_t read_input(void *ctx, char *buf, size_t cap)
 static size_t peek_file(void *ctx, size_t offset, char *buf, size_t cap)
 {
     const struct input *input = ctx;
-    size_t len = 0;
-    for (ssize_t got = 1; got > 0 && len < cap; len += got > 0 ? (size_t)got : 0)
-        got = pread(input->fd, buf + len, cap - len, (off_t)(offset + len));
-    return len;
+    ssize_t len = file_read_at(input->fd, buf, cap, (int64_t)offset);
+    return len > 0 ? (size_t)len : 0;
 }
 
 /* Reads as much of a pipe as is kept for errors to show; true when that is all of it. */

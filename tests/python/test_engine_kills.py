@@ -194,7 +194,7 @@ def end_driver(engine: Engine, driver: subprocess.Popen) -> None:
 
 def test_lives_are_recorded_as_lost_when_driver_and_supervisor_are_killed(engine: Engine) -> None:
     driver, parts, held = start_held(engine)
-    kill(parts["driver"] + parts["supervisor"])
+    kill(parts["supervisor"] + parts["driver"])  # in this order: a supervisor alone would end them itself
     assert held.wait_end(PATIENCE)
     end_driver(engine, driver)
     wait_gone(parts["guardian"])

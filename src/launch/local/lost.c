@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/clock.h"
 #include "launch/local/record.h"
 
@@ -51,7 +52,7 @@ void lost_note(int fd, int32_t index, const char *component, const struct roost_
     } out = {.bytes = {0}};
     out.slot =
         (struct slot){.name = record_name(component, event), .started_at = event->started_at};
-    (void)!pwrite(fd, &out, SLOT_LEN, (off_t)SLOT_LEN * index); /* there is room */
+    (void)file_write_at(fd, &out, SLOT_LEN, (int64_t)SLOT_LEN * index); /* there is room */
 }
 
 void lost_forget(int run_dir)
@@ -69,7 +70,7 @@ static char *read_all(int fd, size_t *out_len)
     if (fd < 0 || fstat(fd, &info) != 0 || info.st_size <= 0 || info.st_size > FILE_MAX)
         return NULL;
     char *bytes = malloc((size_t)info.st_size);
-    ssize_t len = bytes ? pread(fd, bytes, (size_t)info.st_size, 0) : -1;
+    ssize_t len = bytes ? file_read_at(fd, bytes, (size_t)info.st_size, 0) : -1;
     *out_len = len > 0 ? (size_t)len : 0;
     return bytes;
 }
@@ -135,7 +136,7 @@ static bool write_lost(int records, const struct slot *slot)
                                 .started_at = slot->started_at,
                                 .ended_at = clock_read(CLOCK_REALTIME)};
     record_put_life(&line, slot->name.component, &event);
-    bool is_written = !line.has_failed && write(records, line.bytes, line.len) == (ssize_t)line.len;
+    bool is_written = !line.has_failed && file_write(records, line.bytes, line.len);
     text_release(&line);
     return is_written;
 }

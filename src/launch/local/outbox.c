@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/record.h"
 #include "launch/local/supervisor.h"
 #include "rpc/channel.h"
@@ -151,16 +152,14 @@ void outbox_record(struct supervisor *supervisor, const struct roost_event *even
     else
         record_put_life(&line, supervisor->spec.components[event->component].name, event);
     const char *bytes = text_string(&line);
-    /* One write a line: an appended line is whole or, on a full disk, not there. */
-    ssize_t wrote = bytes ? write(supervisor->records, bytes, line.len) : 0;
-    if (bytes && wrote != (ssize_t)line.len) {
-        int error = wrote < 0 ? errno : ENOSPC;
-        if (wrote > 0)
-            (void)ftruncate(supervisor->records, supervisor->records_len);
+    /* A line is whole or, on a full disk, not there. */
+    if (bytes && !file_write(supervisor->records, bytes, line.len)) {
+        int error = errno;
+        (void)!ftruncate(supervisor->records, supervisor->records_len);
         outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_IO,
                    "cannot write the exit record of a process: %s", strerror(error));
-    } else {
-        supervisor->records_len += wrote;
+    } else if (bytes) {
+        supervisor->records_len += (int64_t)line.len;
     }
     text_release(&line);
 }

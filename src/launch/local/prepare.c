@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/lost.h"
 #include "launch/local/supervisor.h"
 #include "rpc/channel.h"
@@ -73,7 +74,8 @@ static bool map_wants(struct supervisor *supervisor, int fd)
     size_t count = (size_t)supervisor->setup.want_count;
     supervisor->wants = arena_zeroed(&supervisor->arena, struct roost_port_want, count + 1);
     size_t size = count * sizeof *supervisor->wants;
-    bool is_good = supervisor->wants && pread(fd, supervisor->wants, size, 0) == (ssize_t)size;
+    bool is_good =
+        supervisor->wants && file_read_at(fd, supervisor->wants, size, 0) == (ssize_t)size;
     close(fd);
     return is_good;
 }

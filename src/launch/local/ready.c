@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/clock.h"
 #include "launch/local/supervisor.h"
 #include "port/port_socket.h"
@@ -100,7 +101,7 @@ static bool has_line(struct supervisor *supervisor, struct worker *worker, int s
         int64_t back = worker->line_seen[stream] < (int64_t)wanted.len ? worker->line_seen[stream]
                                                                        : (int64_t)wanted.len;
         int64_t from = worker->line_seen[stream] - back;
-        ssize_t got = pread(fd, bytes, READ_SIZE + wanted.len, from);
+        ssize_t got = file_read_at(fd, bytes, READ_SIZE + wanted.len, from);
         if (got <= back)
             break;
         is_found = memmem(bytes, (size_t)got, wanted.at, wanted.len) != NULL;

@@ -5,21 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/spec.h"
 
 static bool write_fd(void *ctx, const char *bytes, size_t len)
 {
-    int fd = *(int *)ctx;
-    while (len > 0) {
-        ssize_t done = write(fd, bytes, len);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return true;
+    return file_write(*(int *)ctx, bytes, len);
 }
 
 static void put_after(struct text *out, const struct launch_config *launch)
