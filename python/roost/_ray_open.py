@@ -26,20 +26,22 @@ def keep(engine: RayEngine) -> RayEngine:
     return engine
 
 
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run."""
     ray = load_ray()
     refuse_initialised(ray)
     address = find_address(config.ray_address if config else None)
     connect(ray, address, namespace or next_namespace(set()))
     try:
-        return keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
+        return keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn, run_id))
     except BaseException:
         ray.shutdown()
         raise
 
 
-def begin(ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def begin(
+    ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
+) -> RayEngine:  # fmt: skip
     warn_open(ray)
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
@@ -50,7 +52,7 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, section: 
     warn(value.warnings)
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
     interpreters = {node: answer["python"] for node, answer in facts.items()}
-    run_id = new_run_id()
+    run_id = run_id or new_run_id()
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
