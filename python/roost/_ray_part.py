@@ -15,15 +15,21 @@ AT_ONCE = 1 << 20  # bytes of one answer
 
 
 class Part:
-    """On one node. Its methods run on one event loop, and a later call never overtakes an earlier one."""
+    """On one node. Its methods run on one event loop. Ray may hand over a later call before an earlier one, so what is
+    said is numbered."""
 
     def __init__(self, run_id: str, node_rank: int) -> None:
         self._carrier = _roost.Carrier.start_part(find_program(), run_id, node_rank, tempfile.gettempdir(), own_environment())
         self._unsent: deque[Message] = deque()
+        self._heard = 0  # what was said up to here is in order
+        self._early: dict[int, list[Message]] = {}
         self._is_over = False
 
-    async def say(self, messages: list[Message]) -> None:
-        self._unsent.extend(messages)
+    async def say(self, number: int, messages: list[Message]) -> None:
+        self._early[number] = messages
+        while self._heard in self._early:
+            self._unsent.extend(self._early.pop(self._heard))
+            self._heard += 1
         self._send()
 
     def _send(self) -> None:

@@ -80,6 +80,7 @@ class Bridge:
             }  # fmt: skip
             self._parts.append(actor.options(**options).remote(asked["run"], part["node"]))
         engine._allocated.extend(self._parts)
+        self._said = [0] * len(self._parts)
 
     async def send(self, part: int, kind: int, body: bytes, file: bytes | None = None) -> None:
         async with self._sending:
@@ -108,14 +109,18 @@ class Bridge:
             else:
                 said.setdefault(part, []).append((kind, message[1][HEAD.size :], message[2]))
         for part, messages in said.items():
-            self._parts[part].say.remote(messages)
+            self._say(part, messages)
         return is_going_on
+
+    def _say(self, part: int, messages: list[Message]) -> Any:
+        self._said[part] += 1
+        return self._parts[part].say.remote(self._said[part] - 1, messages)
 
     async def _follow(self, index: int) -> None:
         """What a part says, to its end."""
         part = self._parts[index]
         try:
-            await asyncio.wait_for(asyncio.wrap_future(part.say.remote([]).future()), READY_SECONDS)
+            await asyncio.wait_for(asyncio.wrap_future(self._say(index, []).future()), READY_SECONDS)
             is_over = False
             while not is_over:
                 messages, is_over = await part.hear.remote()
