@@ -1,19 +1,28 @@
 /* part_start.c - a guardian on a node, for whoever carries messages to it. The folder of the part is its
  * own, and the guardian removes it in the end. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "base/private_dir.h"
 #include "launch/local/messages.h"
+#include "launch/local/part_dir.h"
 #include "launch/local/spawn.h"
 #include "rpc/channel.h"
+
+#define PREFIX "roost-part-"
+
+enum { STALE_SECONDS = 10 }; /* a young one may be about to be locked */
 
 /* What is open on the way. */
 struct part_birth {
@@ -23,18 +32,41 @@ struct part_birth {
     int ends[2], dir, runtime, self, null;
 };
 
+/* Folders of parts whose guardian was killed with everything else: nobody has them locked. */
+static void tidy(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct stat info;
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0)
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+            time(NULL) - info.st_ctime > STALE_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            part_dir_remove(fd);
+        if (fd >= 0)
+            close(fd);
+    }
+    closedir(dir);
+}
+
 static bool make_folder(struct part_birth *birth)
 {
     const struct roost_part_options *options = birth->options;
+    tidy(options->folder ? options->folder : "/tmp");
     int len =
-        snprintf(birth->folder, sizeof birth->folder, "%s/roost-%s-%d-XXXXXX",
+        snprintf(birth->folder, sizeof birth->folder, "%s/" PREFIX "%s-%d-XXXXXX",
                  options->folder ? options->folder : "/tmp", options->run_id, options->node_rank);
     if (len < (int)sizeof birth->folder && mkdtemp(birth->folder))
         birth->dir = open(birth->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     else
         birth->folder[0] = '\0';
-    if (birth->dir >= 0)
+    if (birth->dir >= 0) {
+        (void)flock(birth->dir, LOCK_EX | LOCK_NB); /* until guardian and supervisor are gone */
         return true;
+    }
     diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot make a folder for logs in '%s': %s",
                options->folder ? options->folder : "/tmp", strerror(errno));
     diag_hint(birth->diag,

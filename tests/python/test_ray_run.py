@@ -2,7 +2,8 @@
 codes as on one machine, and nothing left behind however it ends.
 
 One cluster serves all tests. Runs are planned against a snapshot that was taken once, but for one that asks the
-cluster itself. The tests that lose a node come last."""
+cluster itself. The tests that lose a node come last; rules that no engine
+has a part in are in test_parts.py."""
 
 import functools
 import json
@@ -112,7 +113,7 @@ class Nodes:
             time.sleep(0.05)
         assert self.looker.stdin and self.looker.stdout
         print(seconds, file=self.looker.stdin, flush=True)
-        folders = [str(path) for path in Path("/tmp").glob(f"roost-{run_id}-*")]
+        folders = [str(path) for path in Path("/tmp").glob(f"roost-part-{run_id}-*")]
         return [processes, folders, *json.loads(self.looker.stdout.readline())]
 
 
@@ -279,27 +280,6 @@ def test_a_process_that_fails_stops_all_nodes_and_gives_its_code(nodes: Nodes) -
     assert len(records) == 9 and records[-1]["failed"] is True
 
 
-def test_lives_and_failures_follow_the_same_rules(nodes: Nodes) -> None:
-    """A second life on its own node writes behind the first; with --keep-going the others go on."""
-    launch = {
-        "again": shell('echo "life on $CLUSTER_NODE_RANK"; [ -e lived.$RANK ] || { touch lived.$RANK; exit 9; }', restart={"on-failure": 1}),
-        "bad": shell("exit $((40 + RANK))"),
-    }  # fmt: skip
-    run = nodes.start({"again": EVERYWHERE, "bad": "8-15"}, launch, "--keep-going")
-    assert 40 <= run.end() <= 47, run.err
-    for rank in range(NODES):
-        assert run.log("again", rank).decode() == f"life on {rank}\n" * 2
-    lives = sorted((record["rank"], record["life"], record["code"]) for record in run.records()[:-1] if record["component"] == "again")
-    assert lives == [(rank, life, 9 if life == 1 else 0) for rank in range(NODES) for life in (1, 2)]
-
-
-def test_what_cannot_be_started_is_said_with_its_node(nodes: Nodes) -> None:
-    run = nodes.start({"a": EVERYWHERE}, {"a": {"command": ["/nowhere/%{RANK}"]}})
-    assert run.end() == 5
-    assert re.search(r"a/\d: node \d \(127.0.0.\d\): cannot run the program '/nowhere/\d': No such file or directory", run.err), run.err
-    assert nodes.left(run.id) == NOTHING
-
-
 # --- signals
 
 STUBBORN = "trap 'echo got INT' INT; trap 'echo got USR1' USR1; trap '' TERM; setsid sleep 1000 & echo up; while :; do sleep 0.05; done"
@@ -368,31 +348,6 @@ def test_a_killed_bridge_ends_the_run(nodes: Nodes) -> None:
     assert nodes.left(run.id) == NOTHING
 
 
-def part_pid(run: Run, node: int, name: str) -> int:
-    """A process of the part on a node: its guardian or its supervisor."""
-    words = f"roost --guardian {run.id}.{node} "
-    found = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and words_of(int(pid)).startswith(words)]
-    return next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == name)
-
-
-def test_a_killed_guardian_of_a_node_ends_the_run(nodes: Nodes) -> None:
-    run = begin_stubborn(nodes)
-    os.kill(part_pid(run, 2, "roost"), signal.SIGKILL)
-    assert run.end() == 5, run.err
-    assert "node 2 (127.0.0.4): the guardian of the run is gone" in run.err
-    assert nodes.left(run.id)[0] == []
-
-
-def test_a_killed_supervisor_of_a_node_ends_the_run(nodes: Nodes) -> None:
-    run = begin_stubborn(nodes)
-    os.kill(part_pid(run, 1, "roost-super"), signal.SIGKILL)
-    assert run.end() == 5, run.err
-    assert "node 1 (127.0.0.3) is lost" in run.err
-    lost = [record for record in run.records()[:-1] if record["reason"] == "lost"]
-    assert [record["rank"] for record in lost] == [1] and len(run.records()) == NODES + 1
-    assert nodes.left(run.id) == NOTHING
-
-
 def actor_of(address: str) -> int:
     """The process of the part's actor on a node."""
     for pid in os.listdir("/proc"):
@@ -415,7 +370,7 @@ def test_a_killed_actor_ends_the_run_and_its_processes(nodes: Nodes) -> None:
     assert nodes.left(run.id) == NOTHING
 
 
-# --- nodes that are lost: from here on there are fewer
+# --- a node that is lost: from here on there are fewer
 
 
 def test_a_lost_node_ends_the_run(nodes: Nodes) -> None:
@@ -424,18 +379,6 @@ def test_a_lost_node_ends_the_run(nodes: Nodes) -> None:
     assert run.end() == 5, run.err
     assert "node 3 (127.0.0.5) is lost" in run.err
     assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "killed-by-roost", 1: "killed-by-roost", 2: "killed-by-roost", 3: "lost"}
-    assert nodes.left(run.id) == NOTHING
-
-
-def test_with_keep_going_the_other_nodes_go_on(nodes: Nodes) -> None:
-    run = nodes.start({"a": "0-23:0-2"}, {"a": shell("echo up; while [ ! -e go ]; do sleep 0.05; done; echo done")}, "--keep-going")
-    run.await_lines(3, r"up")
-    nodes.cluster.kill_node(4)
-    until(lambda: "node 2 (127.0.0.4) is lost" in run.err, "the loss is said")
-    (nodes.home / "go").touch()
-    assert run.end() == 5, run.err
-    assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "exited", 1: "exited", 2: "lost"}
-    assert run.log("a", 1) == b"up\ndone\n"
     assert nodes.left(run.id) == NOTHING
 
 
@@ -450,24 +393,3 @@ if os.environ.get("ROOST_SOAK"):
         assert "the bridge to the nodes has ended" in run.err or "is lost" in run.err
         alive = lambda: [pid for pid in os.listdir("/proc") if pid.isdigit() and variables_of(pid).get("ROOST_RUN_ID") == run.id]  # noqa: E731
         until(lambda: not alive(), "nothing of it is left")
-
-
-# --- without a cluster
-
-
-def test_a_python_that_is_not_there_is_said_with_its_cure(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(json.dumps({"cluster": {"num_nodes": 1, "component_placement": {"a": "0"}}, "roost": {"launch": {"a": {"command": ["true"]}}}}))
-    (tmp_path / "n.json").write_text(json.dumps({"roost": 1, "cluster": {"nodes": [{"node_rank": 0, "id": "x", "address": "10.0.0.1", "num_accelerators": 1}]}}))
-    env = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
-    roost = os.environ.get("ROOST", str(Path(__file__).resolve().parents[2] / "build/roost"))
-    ask = lambda *words, **more: subprocess.run([roost, "run", *words, "c.yaml"], env=env | more, cwd=tmp_path, capture_output=True, text=True, timeout=WAIT)  # noqa: E731
-    done = ask("--engine", "ray", "--cluster", "n.json", ROOST_PYTHON="/nowhere/python")
-    assert done.returncode == 5 and "cannot start the bridge to the nodes: No such file or directory" in done.stderr and "set ROOST_PYTHON to a Python that has roost and ray" in done.stderr
-    (tmp_path / "ray.py").write_text("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')\n")
-    done = ask("--cluster", "n.json", ROOST_ENGINE="ray", ROOST_PYTHON=sys.executable, PYTHONPATH=str(tmp_path))
-    assert done.returncode == 5 and "the engine 'ray' needs Ray, which is not installed" in done.stderr and "pip install 'roost[ray]'" in done.stderr
-    done = ask("--engine", "ray", "--cluster", "n.json", ROOST_PYTHON="/bin/false")
-    assert done.returncode == 5 and "the bridge to the nodes has ended before the run began (status 1)" in done.stderr
-    done = ask("--engine", "ray", "--cluster", "1x4")
-    assert done.returncode == 2 and "node 0 of the plan is no node of a Ray cluster" in done.stderr and "leave --cluster and ROOST_CLUSTER out" in done.stderr
-    assert ask("--engine", "slurm").returncode == 2 and "ROOST_ENGINE is local or ray, not 'slurm'" in ask(ROOST_ENGINE="slurm").stderr

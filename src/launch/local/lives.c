@@ -19,10 +19,9 @@
 enum {
     REST_FIRST_MS = 100, /* doubled by every quick end in a row */
     REST_MOST_MS = 10000,
-    QUICK_MS = 10000,    /* a life shorter than this ended quickly */
-    QUICK_MOST = 5,      /* in a row, for restart: always */
-    KILL_MS = 5000,      /* for killed processes to be gone */
-    KILL_FAR_MS = 15000, /* the same on other nodes */
+    QUICK_MS = 10000, /* a life shorter than this ended quickly */
+    QUICK_MOST = 5,   /* in a row, for restart: always */
+    KILL_MS = 5000,   /* for killed processes to be gone */
 };
 
 /* --- signals --- */
@@ -110,7 +109,7 @@ void lives_kill(struct supervisor *supervisor, const char *why)
     end_by(supervisor, SIGKILL);
     supervisor->phase = PHASE_KILLING;
     supervisor->is_start_over = true;
-    supervisor->give_up_at = clock_ms() + (supervisor->parts ? KILL_FAR_MS : KILL_MS);
+    supervisor->give_up_at = clock_ms() + (supervisor->parts ? PARTS_SILENT_MS : KILL_MS);
     outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
     tell_all(supervisor, SIGKILL);
     if (supervisor->setup.is_part)

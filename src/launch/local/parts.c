@@ -281,6 +281,9 @@ static void take(struct supervisor *supervisor, const struct message *message)
     size_t len = message->len - sizeof head, read = 0;
     if (head.part < 0 || head.part >= supervisor->parts->count)
         return;
+    /* Ends are told behind all that was written, which may be much: who sends it is not silent. */
+    supervisor->parts->heard_at = clock_ms();
+    supervisor->give_up_at = supervisor->parts->heard_at + PARTS_SILENT_MS;
     struct roost_event event;
     char why[ROOST_EVENT_MESSAGE_MAX];
     switch (head.type) {
@@ -319,12 +322,16 @@ bool parts_hear(struct supervisor *supervisor, int fd)
 
 /* --- the end --- */
 
-/* Waits while `is_left`, hearing everybody, unless nobody is there any more to end for. */
+/* Waits while `is_left`, so many ms after the last word, hearing everybody; not when nobody is there any
+ * more to end for. */
 static void wait_while(struct supervisor *supervisor, bool (*is_left)(struct parts *), int64_t ms)
 {
-    int64_t deadline = clock_ms() + ms;
-    while (is_left(supervisor->parts) && !supervisor->is_driver_gone && clock_ms() < deadline) {
-        supervisor_wait(supervisor, deadline - clock_ms());
+    supervisor->parts->heard_at = clock_ms();
+    while (is_left(supervisor->parts) && !supervisor->is_driver_gone) {
+        int64_t left = supervisor->parts->heard_at + ms - clock_ms();
+        if (left <= 0)
+            return;
+        supervisor_wait(supervisor, left);
         outbox_flush(supervisor);
     }
 }

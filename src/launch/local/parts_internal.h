@@ -15,6 +15,7 @@ struct parts {
     int32_t bridge_pid;
     bool is_reaped;
     char bridge_end[32];  /* how the bridge ended: "signal 9", "" = not known */
+    int64_t heard_at;     /* ms: when a part said something last */
     struct text outgoing; /* messages that wait, each led by its length */
     size_t outgoing_sent;
     struct message inbox;

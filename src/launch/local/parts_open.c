@@ -90,8 +90,11 @@ bool parts_open(struct supervisor *supervisor, int fd)
         errno = ENOMEM;
         return false;
     }
-    return getrlimit(RLIMIT_NOFILE, &supervisor->nofile) == 0 && start_bridge(supervisor) &&
-           send_join(parts) && supervisor_watch(supervisor, parts->channel, EPOLLIN);
+    if (getrlimit(RLIMIT_NOFILE, &supervisor->nofile) != 0 || !start_bridge(supervisor))
+        return false;
+    /* One that has ended at once will be found gone. */
+    return (send_join(parts) || errno == EPIPE) &&
+           supervisor_watch(supervisor, parts->channel, EPOLLIN);
 }
 
 void parts_reaped(struct supervisor *supervisor, const siginfo_t *info)

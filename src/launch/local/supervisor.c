@@ -18,6 +18,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
 #include "launch/local/oom.h"
+#include "launch/local/part_dir.h"
 #include "launch/local/parts.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -214,10 +215,13 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
     }
     control_close(&supervisor);
     /* A guardian that was stopped must run to clean up; without one there is only us. */
-    if (poll(&(struct pollfd){guardian, POLLIN, 0}, 1, 0) > 0)
+    if (poll(&(struct pollfd){guardian, POLLIN, 0}, 1, 0) > 0) {
         (void)cgroup_leave(cgroup);
-    else
+        if (supervisor.setup.is_part)
+            part_dir_remove(run_dir);
+    } else {
         (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
+    }
     roost_leases_free(supervisor.leases);
     parts_release(&supervisor);
     part_logs_release(&supervisor);

@@ -83,6 +83,9 @@ struct parcel {
     int fd;
 };
 
+/* How long parts may say nothing of processes that were killed. */
+enum { PARTS_SILENT_MS = 15000 };
+
 enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
 
 struct supervisor {
