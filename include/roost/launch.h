@@ -1,4 +1,4 @@
-/* launch.h - a plan, running on this machine.
+/* launch.h - a plan, running on this machine or on the nodes of a Ray cluster.
  *
  * roost_run_start starts every process of a plan under a supervisor, and the supervisor under a
  * guardian; both are processes of the `roost` program, so the caller's size costs nothing. Read the
@@ -35,6 +35,15 @@ struct roost_run_options {
     int32_t grace_ms;   /* between asking a process to end and killing it; 0 = 10,000, -1 = none */
     int32_t port_base;  /* the first port that leases try; 0 = 20000 */
     bool has_no_cgroup; /* never make a control group: the sweep of descendants alone */
+    const char
+        *engine; /* "local", or "ray": on the nodes of a Ray cluster, which `cluster` must be; NULL
+                           = as the config says, else local */
+    const char
+        *python; /* for Ray: a Python that has roost and ray; NULL = the one beside `program` */
+    int stop_fd; /* for Ray, where a start may wait for nodes: when it is readable, `is_stopped` is
+                           asked whether to give up; 0 = none */
+    bool (*is_stopped)(void *ctx);
+    void *stop_ctx;
 
     /* Instead of `plan`: one component of any plan, run by `command` under a name of its own. The config
      * then says nothing of its launch; it may be NULL. */

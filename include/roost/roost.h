@@ -8,6 +8,7 @@
 #include <roost/error.h>
 #include <roost/group.h>
 #include <roost/launch.h>
+#include <roost/part.h>
 #include <roost/plan.h>
 #include <roost/port.h>
 #include <roost/process.h>

@@ -23,7 +23,7 @@ struct binding {
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
     PyTypeObject *group, *caller, *call, *answer, *worker_channel, *request;
     PyTypeObject *keeper, *client, *managers;
-    PyTypeObject *processes, *leases;
+    PyTypeObject *processes, *leases, *carrier;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
     struct codec codec;
 };
@@ -241,6 +241,9 @@ PyObject *binding_snapshot(PyObject *module, PyObject *cluster);
 extern PyType_Spec keeper_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
     placement_spec, column_spec, worker_channel_spec, request_spec;
-extern PyType_Spec processes_spec, leases_spec;
+extern PyType_Spec processes_spec, leases_spec, carrier_spec;
+
+/* Adds PART_JOIN, ... of roost/part.h to the module. */
+bool carrier_add_words(PyObject *module);
 
 #endif

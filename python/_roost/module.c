@@ -169,7 +169,8 @@ static int execute(PyObject *module)
     it->managers = it->client ? add_type(module, &managers_spec) : NULL;
     it->processes = it->managers ? add_type(module, &processes_spec) : NULL;
     it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
-    if (!it->leases ||
+    it->carrier = it->leases ? add_type(module, &carrier_spec) : NULL;
+    if (!it->carrier || !carrier_add_words(module) ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -193,6 +194,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->column);
     Py_VISIT(it->processes);
     Py_VISIT(it->leases);
+    Py_VISIT(it->carrier);
     Py_VISIT(it->worker_channel);
     Py_VISIT(it->request);
     Py_VISIT(it->group);
@@ -221,6 +223,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->column);
     Py_CLEAR(it->processes);
     Py_CLEAR(it->leases);
+    Py_CLEAR(it->carrier);
     Py_CLEAR(it->worker_channel);
     Py_CLEAR(it->request);
     Py_CLEAR(it->group);

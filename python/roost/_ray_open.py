@@ -26,7 +26,7 @@ def keep(engine: RayEngine) -> RayEngine:
     return engine
 
 
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
     same wish again is answered by the same run."""
     made_with = (num_nodes, repr(section), namespace)
@@ -37,7 +37,7 @@ def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | No
     address = find_address(config.ray_address if config else None)
     connect(ray, address, namespace or next_namespace(set()))
     try:
-        engine = keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn))
+        engine = keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn, run_id))
         engine.made_with = made_with
         return engine
     except BaseException:
@@ -54,7 +54,9 @@ def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
     return engine
 
 
-def begin(ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None]) -> RayEngine:
+def begin(
+    ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
+) -> RayEngine:  # fmt: skip
     warn_open(ray)
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
@@ -65,7 +67,7 @@ def begin(ray: Any, address: str | None, config: _roost.Config | None, section: 
     warn(value.warnings)
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
     interpreters = {node: answer["python"] for node, answer in facts.items()}
-    run_id = new_run_id()
+    run_id = run_id or new_run_id()
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:

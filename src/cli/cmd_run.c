@@ -199,6 +199,28 @@ static int show(struct watching *watching, const struct invocation *invocation)
     return finish(watching);
 }
 
+/* What came before the run has begun. */
+struct early {
+    int signals;
+    int32_t number; /* of the signal that ended it, 0 = none */
+};
+
+static bool is_stopped(void *ctx)
+{
+    struct early *early = ctx;
+    int32_t number = 0;
+    for (;;) {
+        switch (driver_signals_next(early->signals, &number)) {
+        case DRIVER_NONE: return early->number != 0;
+        case DRIVER_END: early->number = early->number ? early->number : number; break;
+        case DRIVER_SUSPEND: driver_suspend(); break;
+        case DRIVER_FORWARD: /* nobody is there yet */
+        case DRIVER_RESUME:
+        case DRIVER_RESIZE: break;
+        }
+    }
+}
+
 static int start(const struct planning *planning, const struct invocation *invocation)
 {
     char **names = NULL;
@@ -206,7 +228,9 @@ static int start(const struct planning *planning, const struct invocation *invoc
                                         .cluster = planning->cluster,
                                         .plan = planning->plan,
                                         .env = (const char *const *)invocation->env,
-                                        .program = "/proc/self/exe"};
+                                        .program = "/proc/self/exe",
+                                        .engine = planning_engine(invocation, planning->config),
+                                        .python = invocation_env(invocation, "ROOST_PYTHON")};
     struct watching watching;
     int status = run_view_read(&watching.view, invocation);
     if (status == 0)
@@ -214,14 +238,22 @@ static int start(const struct planning *planning, const struct invocation *invoc
     if (status == 0) {
         struct roost_error err = {0};
         int signals = driver_signals_open();
+        struct early early = {.signals = signals};
+        options.stop_fd = signals;
+        options.is_stopped = is_stopped;
+        options.stop_ctx = &early;
         struct roost_report *report = roost_report_new();
         struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
         if (run) {
             if (roost_report_count(report))
                 output_report(invocation, report);
-            say_simulated(planning);
+            if (strcmp(options.engine, "local") == 0)
+                say_simulated(planning);
             watching = (struct watching){.run = run, .view = watching.view, .signals = signals};
             status = show(&watching, invocation);
+        } else if (early.number) {
+            output_say("%s: stopped before it began", signal_word(early.number).text);
+            status = 128 + early.number;
         } else if (report && roost_report_count(report)) {
             output_report(invocation, report);
             status = roost_report_exit(report);
@@ -260,6 +292,7 @@ static const struct option_spec options[] = {
     {"no-isolate", NULL, "let every process see all accelerators of its node"},
     {"hydra", NULL, "follow the config's defaults list, from files beside it"},
     {"color", "WHEN", "auto (default), always or never"},
+    {"engine", "NAME", "local (default), or ray: on the nodes of a Ray cluster"},
     {"component", "NAMES", "run only these components (a,b)"},
     {"keep-going", NULL, "let the others go on when a process fails"},
     {"grace", "SECONDS", "time to end by themselves before processes are killed (10)"},
@@ -274,7 +307,7 @@ static const struct option_letter letters[] = {{'q', "quiet"}, {'v', "verbose"},
 
 const struct command cmd_run = {
     .name = "run",
-    .summary = "run a plan on this machine",
+    .summary = "run a plan on this machine, or on a Ray cluster",
     .usage = "[options] CONFIG [key=value ...] [-- COMMAND ...]",
     .details = "Starts every process of the plan with its environment, devices, ports and logs, "
                "shows what\n"

@@ -28,6 +28,11 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
     if (engine && strcmp(engine, "local") != 0 && strcmp(engine, "ray") != 0)
         return output_refuse(invocation, "--engine is local or ray, not '%s'",
                              quote(sv_from(engine)).text);
+    const char *wanted = invocation_env(invocation, "ROOST_ENGINE");
+    if (invocation->command == &cmd_run && !engine && wanted && *wanted &&
+        strcmp(wanted, "local") != 0 && strcmp(wanted, "ray") != 0)
+        return output_refuse(invocation, "ROOST_ENGINE is local or ray, not '%s'",
+                             quote(sv_from(wanted)).text);
     options->shares_accelerators = option_is_on(invocation, "no-isolate");
     return 0;
 }
@@ -70,11 +75,23 @@ static void find_ray_cluster(struct planning *planning, const struct invocation 
     free(snapshot);
 }
 
-/* --engine ray without another cluster to plan against. */
-static bool wants_ray(const struct invocation *invocation, const char *cluster)
+const char *planning_engine(const struct invocation *invocation, const struct roost_config *config)
 {
     const char *engine = option_value(invocation, "engine");
-    return !cluster && engine && strcmp(engine, "ray") == 0;
+    bool is_run =
+        invocation->command == &cmd_run; /* a plan needs no engine unless one is asked for */
+    if (!engine && is_run)
+        engine = invocation_env(invocation, "ROOST_ENGINE");
+    if ((!engine || !*engine) && is_run)
+        engine = roost_config_engine(config);
+    return engine && *engine ? engine : "local";
+}
+
+/* The engine is Ray and there is no other cluster to plan against. */
+static bool wants_ray(const struct invocation *invocation, const struct roost_config *config,
+                      const char *cluster)
+{
+    return !cluster && strcmp(planning_engine(invocation, config), "ray") == 0;
 }
 
 static int start(struct planning *planning, const struct invocation *invocation,
@@ -102,7 +119,7 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
     };
     if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
-    if (wants_ray(invocation, cluster)) {
+    if (wants_ray(invocation, planning->config, cluster)) {
         find_ray_cluster(planning, invocation);
     } else {
         if (!planning->has_cluster && otherwise) {

@@ -20,6 +20,9 @@ struct planning {
     bool has_cluster;              /* one was asked for */
 };
 
+/* "local" or "ray": the option; for `run` also ROOST_ENGINE and what the config says. */
+const char *planning_engine(const struct invocation *invocation, const struct roost_config *config);
+
 /* Reads the config and, when one is named, the cluster, and plans. When none is named, `otherwise`
  * (NULL = nothing) is planned against. All faults are in the report. Returns 0, or an exit status
  * after saying why nothing could be tried. */

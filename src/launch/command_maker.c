@@ -36,6 +36,7 @@ static bool find_cwd(struct command_maker *maker, const struct launch_options *o
                      const struct launch_config *launch)
 {
     struct strview cwd = launch ? launch->cwd.text : SV("");
+    maker->cwd = options->home;
     if (cwd.len == 0)
         return true;
     struct strview folder = cwd.at[0] == '/' ? SV("") : folder_of(options);

@@ -271,12 +271,13 @@ bool commands_fill(struct commands *commands, const struct run_values *values, s
     for (int32_t c = 0; c < commands->component_count; c++) {
         struct component_commands *it = &commands->components[c];
         struct process_command *list =
-            arena_array(&commands->arena, struct process_command, it->process_count);
+            arena_zeroed(&commands->arena, struct process_command, it->process_count);
         struct command_maker *maker =
             list ? command_maker_new(commands, c, values, &commands->arena) : NULL;
         bool is_good = maker != NULL;
         for (int32_t p = 0; is_good && p < it->process_count; p++)
-            is_good = command_maker_make(maker, p, &list[p]);
+            if (!values->only_node || it->placed->cluster_node_rank[p] == *values->only_node)
+                is_good = command_maker_make(maker, p, &list[p]);
         command_maker_free(maker);
         if (!is_good) {
             diag_nomem(diag);

@@ -29,6 +29,7 @@ struct launch_options {
     const char *name;
     const char *const *extra_env; /* set over everything else; NULL = nothing */
     const char *const *forker;    /* see roost_run_options; NULL = none */
+    const char *home;             /* the cwd of processes without one; NULL = the caller's */
     const char *config_dir;       /* where a relative cwd starts; NULL = the folder of the config as
                                        its path was written, the caller's own for standard input */
 };
@@ -80,9 +81,10 @@ struct commands {
 struct run_values {
     const char *run_id;
     const char *name_space;
-    const char *master_addr;
+    const char *master_addr; /* NULL = the address of the node of each component's rank 0 */
     const int32_t *ports; /* [port_count], the first port of each request; NULL = not known yet, and
                               every port reads "<port>" */
+    const int32_t *only_node; /* NULL = all processes are built, else those of this node alone */
 };
 
 /* Chooses the components, checks that each has a command and that its words have values, and numbers

@@ -59,7 +59,7 @@ static void release(struct made *it)
 static void fill(struct made *it)
 {
     static const int32_t ports[] = {20000, 20001, 20005, 20006, 20010, 20011, 20012, 20013};
-    struct run_values values = {"run-1", "roost", "127.0.0.1", ports};
+    struct run_values values = {"run-1", "roost", "127.0.0.1", ports, NULL};
     struct diag diag = diag_start(NULL, &it->err);
     if (!it->commands)
         fail_msg("%s", it->err.message);

@@ -128,21 +128,8 @@ static void note(struct roost_run *run, const struct roost_event *event)
 /* The next event of the message at hand. */
 static bool take(struct roost_run *run, struct roost_event *out)
 {
-    int32_t len;
-    size_t least = offsetof(struct roost_event, message) + 1;
-    size_t left = run->inbox.len - run->inbox_read;
-    if (run->inbox.type != MSG_EVENTS || left < sizeof len)
-        return false;
-    memcpy(&len, run->inbox.body + run->inbox_read, sizeof len);
-    if (len < (int32_t)least || (size_t)len > sizeof *out || (size_t)len > left - sizeof len) {
-        run->inbox_read = run->inbox.len; /* not of ours: nothing behind it can be trusted */
-        return false;
-    }
-    *out = (struct roost_event){0};
-    memcpy(out, run->inbox.body + run->inbox_read + sizeof len, (size_t)len);
-    out->message[sizeof out->message - 1] = '\0';
-    run->inbox_read += sizeof len + (size_t)len;
-    return true;
+    return run->inbox.type == MSG_EVENTS &&
+           message_take_event(run->inbox.body, run->inbox.len, &run->inbox_read, out);
 }
 
 /* The supervisor is gone: what it did not tell. One lost life after the other, then the end. */

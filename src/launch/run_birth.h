@@ -17,6 +17,7 @@ struct birth {
     int namespace_lock;
     char name_space[ROOST_NAMESPACE_MAX + 1];
     int32_t *ports;
+    bool is_on_ray;
     struct diag *diag;
 };
 
@@ -26,5 +27,28 @@ bool birth_find_places(struct birth *birth);
 
 /* Writes who the run is where others look for a namespace. */
 bool birth_sign_namespace(struct birth *birth);
+
+/* What the supervisor is told of the whole. */
+struct setup birth_setup(const struct birth *birth);
+
+/* Writes run.json. */
+bool birth_describe(struct birth *birth);
+
+/* --- run_talk.c: the conversation; each is false after saying why --- */
+
+/* The next message, in run->inbox; what is not `type` ends the try. */
+bool birth_expect(struct birth *birth, enum message_type type);
+
+/* Sends a message with a file, which it takes; -1 = it could not be made, errno says why. */
+bool birth_send_file(struct birth *birth, enum message_type type, const void *body, size_t len,
+                     int file);
+
+/* Says that errno kept the supervisor from being reached; false. */
+bool birth_say_channel(struct birth *birth);
+
+/* --- run_parts.c --- */
+
+/* The steps behind the supervisor's greeting for a run on the nodes of a Ray cluster. */
+bool birth_on_ray(struct birth *birth);
 
 #endif

@@ -49,6 +49,8 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
 static bool choose_namespace(struct birth *birth)
 {
     const char *given = birth->options->name_space;
+    if (birth->is_on_ray) /* it has one there */
+        return true;
     if (given) { /* somebody else holds it */
         snprintf(birth->name_space, sizeof birth->name_space, "%s", given);
         return true;

@@ -3,13 +3,11 @@
  * Whatever fails on the way undoes what was done: no process, no directory, no lease is left. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <roost/port.h>
@@ -23,7 +21,7 @@
 #include "launch/local/spec_write.h"
 #include "launch/run_birth.h"
 
-enum { ANSWER_MS = 60000, GRACE_MS = 10000 };
+enum { GRACE_MS = 10000 };
 
 /* --- guardian --- */
 
@@ -52,7 +50,7 @@ static bool start_guardian(struct birth *birth)
     struct spawn spawn = {.paths = (const char *const[]){program, NULL},
                           .argv = argv,
                           .env = (char *const[]){token, NULL},
-                          .fd = {null, null, null},
+                          .fd = {null, null, birth->is_on_ray ? 2 : null},
                           .handed = handed,
                           .handed_count = GUARDIAN_FD_COUNT,
                           .outlives_parent = true};
@@ -79,44 +77,11 @@ static bool start_guardian(struct birth *birth)
 
 /* --- the conversation --- */
 
-/* The next message; what is not `type` ends the try. */
-static bool expect(struct birth *birth, enum message_type type)
-{
-    struct roost_run *run = birth->run;
-    int64_t deadline = clock_ms() + ANSWER_MS;
-    for (;;) {
-        enum channel_result result = channel_receive(run->channel, &run->inbox);
-        if (result == CHANNEL_OK && run->inbox.type == type)
-            return true;
-        if (result == CHANNEL_OK && run->inbox.type == MSG_REFUSED &&
-            run->inbox.len == sizeof(struct roost_error)) {
-            struct roost_error err;
-            memcpy(&err, run->inbox.body, sizeof err);
-            diag_again(birth->diag, &err);
-            return false;
-        }
-        int64_t left = deadline - clock_ms();
-        if (result != CHANNEL_AGAIN) {
-            diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-                       "the guardian of the run ended before it began");
-            diag_hint(birth->diag, "is `program` the roost program that came with this library?");
-            return false;
-        }
-        if (left <= 0) {
-            diag_error(birth->diag, ROOST_ERR_TIMEOUT, NOWHERE,
-                       "the supervisor of the run gives no answer");
-            diag_hint(birth->diag, "the machine is very busy: try again");
-            return false;
-        }
-        poll(&(struct pollfd){run->channel, POLLIN, 0}, 1, (int)left);
-    }
-}
-
 static bool meet_supervisor(struct birth *birth)
 {
     struct roost_run *run = birth->run;
     struct hello hello;
-    if (!expect(birth, MSG_HELLO))
+    if (!birth_expect(birth, MSG_HELLO))
         return false;
     if (run->inbox.len != sizeof hello) {
         diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
@@ -132,33 +97,9 @@ static bool meet_supervisor(struct birth *birth)
     return true;
 }
 
-static bool say_channel(struct birth *birth)
+struct setup birth_setup(const struct birth *birth)
 {
-    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "cannot reach the supervisor of the run: %s",
-               strerror(errno));
-    diag_hint(birth->diag, "try again");
-    return false;
-}
-
-/* Sends a message with a memory file, which it takes. */
-static bool send_file(struct birth *birth, enum message_type type, const void *body, size_t len,
-                      int file)
-{
-    enum channel_result result =
-        file < 0 ? CHANNEL_FAILED
-                 : channel_send(birth->run->channel, (uint16_t)type, body, len, file);
-    int error = errno;
-    if (file >= 0)
-        close(file);
-    errno = error;
-    return result == CHANNEL_OK || say_channel(birth);
-}
-
-static bool send_setup(struct birth *birth)
-{
-    const struct commands *commands = birth->commands;
-    struct setup setup = {.want_count = (int32_t)commands->port_count,
-                          .process_count = birth->run->process_count,
+    struct setup setup = {.process_count = birth->run->process_count,
                           .port_base = birth->options->port_base,
                           .keeps_going = birth->options->keeps_going,
                           .has_channels = birth->options->has_channels,
@@ -167,6 +108,14 @@ static bool send_setup(struct birth *birth)
     snprintf(setup.version, sizeof setup.version, "%s", ROOST_VERSION);
     memcpy(setup.run_id, birth->run->dir.id, sizeof birth->run->dir.id);
     memcpy(setup.runtime_dir, birth->runtime, sizeof setup.runtime_dir);
+    return setup;
+}
+
+static bool send_setup(struct birth *birth)
+{
+    const struct commands *commands = birth->commands;
+    struct setup setup = birth_setup(birth);
+    setup.want_count = (int32_t)commands->port_count;
     int file = memfd_create("roost-wants", MFD_CLOEXEC);
     for (size_t i = 0; file >= 0 && i < commands->port_count; i++) {
         struct roost_port_want want = {.count = commands->ports[i].count,
@@ -176,7 +125,7 @@ static bool send_setup(struct birth *birth)
             file = -1;
         }
     }
-    return send_file(birth, MSG_SETUP, &setup, sizeof setup, file);
+    return birth_send_file(birth, MSG_SETUP, &setup, sizeof setup, file);
 }
 
 static bool take_ports(struct birth *birth)
@@ -188,12 +137,12 @@ static bool take_ports(struct birth *birth)
         return false;
     }
     while (got < count) {
-        if (!expect(birth, MSG_PORTS))
+        if (!birth_expect(birth, MSG_PORTS))
             return false;
         size_t more = birth->run->inbox.len / sizeof *birth->ports;
         if (more == 0 || more > count - got) {
             errno = EPROTO;
-            return say_channel(birth);
+            return birth_say_channel(birth);
         }
         memcpy(birth->ports + got, birth->run->inbox.body, more * sizeof *birth->ports);
         got += more;
@@ -203,13 +152,13 @@ static bool take_ports(struct birth *birth)
 
 /* --- the page --- */
 
-static bool describe(struct birth *birth)
+bool birth_describe(struct birth *birth)
 {
     const struct roost_run *run = birth->run;
     struct text page = TEXT_INIT;
     int64_t now = clock_read(CLOCK_REALTIME);
-    text_printf(&page, "{\"roost\":1,\"run\":\"%s\",\"engine\":\"local\",\"version\":\"%s\"",
-                run->dir.id, ROOST_VERSION);
+    text_printf(&page, "{\"roost\":1,\"run\":\"%s\",\"engine\":\"%s\",\"version\":\"%s\"",
+                run->dir.id, birth->is_on_ray ? "ray" : "local", ROOST_VERSION);
     text_printf(&page, ",\"namespace\":\"%s\"", birth->name_space);
     text_puts(&page, ",\"config\":");
     text_json(&page, sv_from(birth->options->config->source.name));
@@ -271,17 +220,19 @@ static bool list_components(struct birth *birth)
 static bool be_born(struct birth *birth)
 {
     if (!list_components(birth) || !birth_find_places(birth) || !birth_sign_namespace(birth) ||
-        !start_guardian(birth) || !meet_supervisor(birth) || !send_setup(birth) ||
-        !take_ports(birth))
+        !start_guardian(birth) || !meet_supervisor(birth))
         return false;
-    if (!make_processes(birth))
+    if (birth->is_on_ray)
+        return birth_on_ray(birth);
+    if (!send_setup(birth) || !take_ports(birth) || !make_processes(birth))
         return false;
-    return describe(birth) &&
-           send_file(birth, MSG_START, "", 0, spec_write(birth->commands, birth->ports));
+    return birth_describe(birth) &&
+           birth_send_file(birth, MSG_START, "", 0,
+                           spec_write(birth->commands, birth->ports, NULL));
 }
 
-/* What the config asks for and this engine does not do. */
-static bool can_run(const struct roost_config *config, struct diag *diag)
+/* What the config asks for and is not done. */
+static void say_unbound(const struct roost_config *config, struct diag *diag)
 {
     for (int32_t i = 0; i < config->launch_count; i++) {
         const struct launch_config *launch = &config->launches[i];
@@ -294,13 +245,14 @@ static bool can_run(const struct roost_config *config, struct diag *diag)
             diag_hint(diag, "leave it out, or bind in the command: [taskset, -c, 0-7, ./train]");
         }
     }
-    if (config->engine == ENGINE_LOCAL)
-        return true;
-    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE,
-               "this config asks for the engine 'ray', and 'roost run' "
-               "has only 'local'");
-    diag_hint(diag, "run it here with roost.engine=local");
-    return false;
+}
+
+static bool wants_ray(const struct roost_run_options *options)
+{
+    if (options->placed)
+        return false;
+    return options->engine ? strcmp(options->engine, "ray") == 0
+                           : options->config->engine == ENGINE_RAY;
 }
 
 struct roost_run *roost_run_start(const struct roost_run_options *options,
@@ -326,8 +278,10 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .name = given.name,
                                     .extra_env = given.extra_env,
                                     .forker = given.forker};
-    bool is_wanted = given.placed || can_run(given.config, &diag);
-    birth.commands = is_wanted ? commands_new(&wanted, &diag) : NULL;
+    if (!given.placed)
+        say_unbound(given.config, &diag);
+    birth.is_on_ray = wants_ray(&given);
+    birth.commands = commands_new(&wanted, &diag);
     birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;
     if (!birth.run) {
         if (birth.commands)

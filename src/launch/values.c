@@ -132,6 +132,14 @@ void put_port(struct text *out, const struct value_source *source, int32_t port)
     put_request(out, source->values, request);
 }
 
+static void put_master(struct text *out, const struct value_source *source)
+{
+    const struct cluster_node *first =
+        &source->cluster->nodes[source->placed->cluster_node_rank[0]];
+    const char *address = source->values->master_addr;
+    text_puts(out, address ? address : first->address ? first->address : "");
+}
+
 void put_variable(struct text *out, const struct value_source *source, enum variable variable)
 {
     const struct roost_component *it = source->placed;
@@ -154,7 +162,7 @@ void put_variable(struct text *out, const struct value_source *source, enum vari
     case VARIABLE_LOCAL_HARDWARE_RANKS: return put_hardware(out, it, p);
     case VARIABLE_LOCAL_RANK: return put_number(out, local_rank(it, p));
     case VARIABLE_LOCAL_WORLD_SIZE: return put_number(out, local_world_size(it, p));
-    case VARIABLE_MASTER_ADDR: return text_puts(out, source->values->master_addr);
+    case VARIABLE_MASTER_ADDR: return put_master(out, source);
     case VARIABLE_MASTER_PORT: return put_request(out, source->values, source->first_port);
     case VARIABLE_NODE_GROUP_LABEL: return text_puts(out, it->node_groups[it->node_group[p]]);
     case VARIABLE_NODE_LOCAL_RANK: return put_number(out, it->local_rank[p]);

@@ -50,7 +50,7 @@ static void hash_config(uint64_t *hash, const struct roost_config *config)
 static enum roost_code hand_over(const struct commands *commands, uint64_t *hash)
 {
     int32_t *ports = calloc(commands->port_count + 1, sizeof *ports);
-    int fd = ports ? spec_write(commands, ports) : -1;
+    int fd = ports ? spec_write(commands, ports, NULL) : -1;
     free(ports);
     if (fd < 0)
         return ROOST_ERR_MEMORY;
@@ -73,7 +73,7 @@ static enum roost_code make_commands(const struct roost_config *config,
                                      .plan = plan,
                                      .env = env,
                                      .is_command_optional = true};
-    struct run_values values = {"run", "roost", "127.0.0.1", NULL};
+    struct run_values values = {"run", "roost", "127.0.0.1", NULL, NULL};
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
     struct commands *commands = commands_new(&options, &diag);

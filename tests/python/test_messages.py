@@ -67,6 +67,8 @@ OTHER_FILES = {
     "src/bundle/order.c": "only C and Python sort bundles; src/bundle/order_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
     "src/cli/logs_view.c": "needs a run with logs; src/cli/logs_view_test.c",
+    "src/launch/part_start.c": "a node of a run; src/launch/part_test.c, or no descriptors",
+    "src/launch/ray/join.c": "a bridge that talks nonsense; tests/python/test_parts.py",
 }
 # Texts that no run of `check` or `plan` reaches.
 OTHER_TEXTS = {
@@ -98,6 +100,12 @@ OTHER_TEXTS = {
     "free some space there, or set XDG_RUNTIME_DIR": "its cure",
     "the supervisor of the run gives no answer": "a minute without an answer",
     "the machine is very busy: try again": "its cure",
+    "stopped before it began": "tests/python/test_parts.py",
+    "nothing of it is left": "its cure",
+    "%s: stopped before it began": "the same, as the program says it",
+    "%s is lost: %.*s": "needs a node; tests/python/test_parts.py",
+    "`ray status` lists the nodes": "its cure",
+    "run it from a folder that is there, with a shorter path": "the cure of a working directory that was removed, on Ray",
     "out of memory": "tests/nomem fails every allocation in turn",
     "'%s' is larger than %d bytes": "roost_config_options.text, from C and Python only",
     "no cluster to plan against": "roost_cluster_new without a config and a text, from C and Python only",

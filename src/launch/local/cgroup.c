@@ -157,6 +157,22 @@ void cgroup_kill(const struct cgroup *cgroup)
         (void)write_file(cgroup, "cgroup.kill", "1");
 }
 
+/* Groups of runs inside this one whose guardians were killed with everything else. */
+static void remove_inner(const struct cgroup *cgroup)
+{
+    int fd = openat(cgroup->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strncmp(entry->d_name, "roost-", 6) == 0)
+            (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    closedir(dir);
+}
+
 bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms)
 {
     if (cgroup->dir < 0)
@@ -166,6 +182,7 @@ bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms)
     while (!(is_gone = rmdir(cgroup->path) == 0 || errno == ENOENT) && clock_ms() < deadline) {
         cgroup_kill(cgroup);
         clock_pause_ms(2);
+        remove_inner(cgroup);
     }
     close(cgroup->dir);
     cgroup->dir = -1;

@@ -70,10 +70,18 @@ void control_close(struct supervisor *supervisor)
 
 /* --- answers --- */
 
-/* By SIGSTOP, Ctrl-Z or a debugger: alive, but not running. The kernel alone knows. */
-static bool is_stopped(const struct worker *worker)
+/* One that was asked of somebody else waits. */
+static enum worker_state shown_state(const struct worker *worker)
 {
-    return worker->state == WORKER_RUNNING && strchr("Tt", proc_stat(worker->pid).state);
+    return worker->state == WORKER_FORKING || worker->state == WORKER_ASKED ? WORKER_WAITING
+                                                                            : worker->state;
+}
+
+/* By SIGSTOP, Ctrl-Z or a debugger: alive, but not running. The kernel alone knows. */
+static bool is_stopped(const struct supervisor *supervisor, const struct worker *worker)
+{
+    return !supervisor->parts && worker->state == WORKER_RUNNING &&
+           strchr("Tt", proc_stat(worker->pid).state);
 }
 
 static void put_component(struct text *out, const struct supervisor *supervisor, int32_t index)
@@ -82,15 +90,16 @@ static void put_component(struct text *out, const struct supervisor *supervisor,
     int32_t counts[WORKER_ENDED + 1] = {0}, stopped = 0;
     for (int32_t p = 0; p < component->process_count; p++) {
         const struct worker *worker = &supervisor->workers[component->first_process + p];
-        if (is_stopped(worker))
+        if (is_stopped(supervisor, worker))
             stopped++;
         else
-            counts[worker->state]++;
+            counts[shown_state(worker)]++;
     }
     text_printf(out, "{\"name\":\"%s\",\"world_size\":%d,\"state\":\"%s\"", component->name,
                 component->process_count, component_words[supervisor->components[index].state]);
     for (int state = 0; state <= WORKER_ENDED; state++)
-        text_printf(out, ",\"%s\":%d", worker_words[state], counts[state]);
+        if (worker_words[state])
+            text_printf(out, ",\"%s\":%d", worker_words[state], counts[state]);
     text_printf(out, ",\"stopped\":%d}", stopped);
 }
 
@@ -99,7 +108,7 @@ static void put_process(struct text *out, const struct supervisor *supervisor,
 {
     text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"}",
                 worker_component(supervisor, worker)->name, worker->rank, worker->life, worker->pid,
-                is_stopped(worker) ? "stopped" : worker_words[worker->state]);
+                is_stopped(supervisor, worker) ? "stopped" : worker_words[shown_state(worker)]);
 }
 
 static void put_status(struct text *out, const struct supervisor *supervisor)

@@ -19,6 +19,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/doors.h"
 #include "launch/local/lost.h"
+#include "launch/local/part_dir.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -105,7 +106,11 @@ static void refuse(int error)
 int roost_guardian_main(int argc, char **argv)
 {
     struct guardian guardian = {.cgroup = {.dir = -1}};
-    if (argc != 2 || !prepare(&guardian))
+    bool is_part = argc == 3 && strcmp(argv[2], "part") == 0;
+    /* Whoever starts a part may kill its own children when it ends: it has none of us. */
+    if (is_part && fork() != 0)
+        return 0;
+    if ((argc != 2 && !is_part) || !prepare(&guardian))
         return 2;
     if (strcmp(argv[1], "cgroup") == 0)
         (void)cgroup_make(&guardian.cgroup, argv[0]);
@@ -137,7 +142,9 @@ int roost_guardian_main(int argc, char **argv)
     cgroup_kill(&guardian.cgroup);
     bool is_empty = sweep_descendants(patience);
     is_empty = cgroup_remove(&guardian.cgroup, patience) && is_empty;
-    if (is_killed)
+    if (is_part)
+        part_dir_remove(GUARDIAN_RUN_DIR);
+    else if (is_killed)
         lost_record(GUARDIAN_RUN_DIR);
     return !is_empty ? GUARDIAN_NOT_EMPTY : status == GUARDIAN_NOT_EMPTY ? 0 : status;
 }

@@ -13,6 +13,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
 #include "launch/local/oom.h"
+#include "launch/local/parts.h"
 #include "launch/local/proc.h"
 
 enum {
@@ -25,8 +26,13 @@ enum {
 
 /* --- signals --- */
 
-static void signal_worker(const struct worker *worker, int32_t number)
+static void signal_worker(struct supervisor *supervisor, const struct worker *worker,
+                          int32_t number)
 {
+    if (supervisor->parts) {
+        parts_signal(supervisor, worker, number);
+        return;
+    }
     /* Its whole group: a worker's shell or launcher passes nothing on. It leads a session of its own,
      * so the group has its number. */
     (void)kill(-worker->pid, number);
@@ -36,22 +42,17 @@ void lives_signal(struct supervisor *supervisor, int32_t number)
 {
     for (int32_t i = 0; i < supervisor->spec.process_count; i++)
         if (supervisor->workers[i].state == WORKER_RUNNING)
-            signal_worker(&supervisor->workers[i], number);
+            signal_worker(supervisor, &supervisor->workers[i], number);
 }
 
 void lives_tell(struct supervisor *supervisor, const struct tell *tell)
 {
-    if (tell->component < 0 || tell->component >= supervisor->spec.component_count ||
-        tell->rank < 0 || tell->rank >= supervisor->spec.components[tell->component].process_count)
-        return;
-    struct worker *worker =
-        &supervisor
-             ->workers[supervisor->spec.components[tell->component].first_process + tell->rank];
-    if (worker->state != WORKER_RUNNING || (tell->life && tell->life != worker->life))
+    struct worker *worker = worker_at(supervisor, tell->component, tell->rank);
+    if (!worker || worker->state != WORKER_RUNNING || (tell->life && tell->life != worker->life))
         return;
     if (tell->signal == SIGKILL)
         worker->was_told = true;
-    signal_worker(worker, tell->signal);
+    signal_worker(supervisor, worker, tell->signal);
 }
 
 /* Tells everybody to end; a stopped process must run to hear it. */
@@ -65,11 +66,11 @@ static void tell_all(struct supervisor *supervisor, int32_t number)
                 close(worker->driver_end);
             worker->state = WORKER_ENDED;
             supervisor->left--;
-        } else if (worker->state == WORKER_RUNNING) {
+        } else if (worker->state == WORKER_RUNNING || worker->state == WORKER_ASKED) {
             worker->was_told = true;
-            signal_worker(worker, number);
+            signal_worker(supervisor, worker, number);
             if (number != SIGKILL)
-                signal_worker(worker, SIGCONT);
+                signal_worker(supervisor, worker, SIGCONT);
         }
     }
 }
@@ -108,9 +109,11 @@ void lives_kill(struct supervisor *supervisor, const char *why)
     end_by(supervisor, SIGKILL);
     supervisor->phase = PHASE_KILLING;
     supervisor->is_start_over = true;
-    supervisor->give_up_at = clock_ms() + KILL_MS;
+    supervisor->give_up_at = clock_ms() + (supervisor->parts ? PARTS_SILENT_MS : KILL_MS);
     outbox_say(supervisor, ROOST_EVENT_STOPPING, NULL, ROOST_OK, "%s", why);
     tell_all(supervisor, SIGKILL);
+    if (supervisor->setup.is_part)
+        part_be_over(supervisor);
 }
 
 /* --- failures --- */
@@ -124,6 +127,11 @@ void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum
     va_start(list, format);
     vsnprintf(event.message, sizeof event.message, format, list);
     va_end(list);
+    if (supervisor->setup.is_part) { /* what follows is decided elsewhere */
+        event.kind = (enum roost_event_kind)EVENT_FAILED;
+        outbox_put(supervisor, &event);
+        return;
+    }
     outbox_put(supervisor, &event);
     if (!supervisor->has_failed && supervisor->phase == PHASE_RUNNING) {
         supervisor->has_failed = true;
@@ -136,7 +144,7 @@ void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum
 static void fail_worker(struct supervisor *supervisor, const struct worker *worker,
                         const struct roost_event *event)
 {
-    if (supervisor->phase != PHASE_RUNNING)
+    if (supervisor->phase != PHASE_RUNNING || supervisor->setup.is_part)
         return; /* what comes after the first failure, or after a stop, is its consequence */
     if (!supervisor->has_failed) {
         supervisor->has_failed = true;
@@ -162,7 +170,7 @@ static bool may_live_again(const struct supervisor *supervisor, const struct wor
                            const struct roost_event *event)
 {
     const struct spec_component *component = worker_component(supervisor, worker);
-    if (supervisor->phase != PHASE_RUNNING)
+    if (supervisor->phase != PHASE_RUNNING || supervisor->setup.is_part)
         return false;
     if (component->restart == RESTART_ALWAYS)
         return worker->quick_ends < QUICK_MOST;
@@ -221,7 +229,8 @@ static struct roost_event describe_end(struct supervisor *supervisor, const stru
 static void tell_full_disk(struct supervisor *supervisor, const struct worker *worker)
 {
     struct statvfs disk;
-    if (supervisor->has_told_full || fstatvfs(supervisor->run_dir, &disk) != 0 || disk.f_bavail > 0)
+    if (supervisor->has_told_full || supervisor->parts ||
+        fstatvfs(supervisor->run_dir, &disk) != 0 || disk.f_bavail > 0)
         return;
     supervisor->has_told_full = true;
     outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
@@ -232,7 +241,8 @@ static void tell_full_disk(struct supervisor *supervisor, const struct worker *w
 static void close_life(struct supervisor *supervisor, struct worker *worker,
                        const struct roost_event *event)
 {
-    worker_forget_pid(supervisor, worker);
+    if (!supervisor->parts)
+        worker_forget_pid(supervisor, worker);
     if (worker->pidfd >= 0)
         close(worker->pidfd);
     worker->pidfd = -1;
@@ -242,28 +252,54 @@ static void close_life(struct supervisor *supervisor, struct worker *worker,
     outbox_record(supervisor, event);
 }
 
-static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
+void lives_ended(struct supervisor *supervisor, struct worker *worker,
+                 const struct roost_event *event)
 {
-    struct roost_event event = describe_end(supervisor, worker, info);
-    worker->quick_ends = event.lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
-    close_life(supervisor, worker, &event);
-    if (is_failure(&event))
+    worker->quick_ends = event->lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
+    close_life(supervisor, worker, event);
+    if (is_failure(event))
         tell_full_disk(supervisor, worker);
-    if (may_live_again(supervisor, worker, &event)) {
+    if (may_live_again(supervisor, worker, event)) {
         rest(supervisor, worker);
         return;
     }
     worker->state = WORKER_ENDED;
     supervisor->left--;
-    if (is_failure(&event)) {
-        fail_worker(supervisor, worker, &event);
+    if (is_failure(event)) {
+        fail_worker(supervisor, worker, event);
     } else if (worker_component(supervisor, worker)->restart == RESTART_ALWAYS &&
-               supervisor->phase == PHASE_RUNNING) {
+               supervisor->phase == PHASE_RUNNING && !supervisor->setup.is_part) {
         lives_fail(supervisor, worker, ROOST_ERR_WORKER,
                    "it ended %d times in a row within %d seconds of its start", QUICK_MOST,
                    QUICK_MS / 1000);
     }
     ready_ended(supervisor, worker);
+}
+
+static void end_life(struct supervisor *supervisor, struct worker *worker, const siginfo_t *info)
+{
+    struct roost_event event = describe_end(supervisor, worker, info);
+    if (supervisor->setup.is_part)
+        ready_look_last(supervisor, worker);
+    lives_ended(supervisor, worker, &event);
+}
+
+void lives_lose(struct supervisor *supervisor, struct worker *worker, const char *why)
+{
+    if (worker->state == WORKER_ENDED)
+        return;
+    if (worker->state == WORKER_ASKED)
+        supervisor->components[worker->component].asked--;
+    if (worker->state == WORKER_RUNNING) {
+        struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
+        event.end = ROOST_END_LOST;
+        event.ended_at = clock_read(CLOCK_REALTIME);
+        event.lasted = clock_read(CLOCK_MONOTONIC) - worker->started;
+        snprintf(event.message, sizeof event.message, "%s", why);
+        close_life(supervisor, worker, &event);
+    }
+    worker->state = WORKER_ENDED;
+    supervisor->left--;
 }
 
 void lives_reap(struct supervisor *supervisor)
@@ -285,6 +321,8 @@ void lives_reap(struct supervisor *supervisor)
             return;
         if (worker)
             end_life(supervisor, worker, &info);
+        else
+            parts_reaped(supervisor, &reaped);
     }
 }
 
@@ -297,24 +335,25 @@ static void give_up(struct supervisor *supervisor)
     bool is_told = false;
     for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
         struct worker *worker = &supervisor->workers[i];
+        if (worker->state == WORKER_ASKED)
+            lives_lose(supervisor, worker, "");
         if (worker->state != WORKER_RUNNING)
             continue;
         struct roost_event problem = outbox_event(ROOST_EVENT_PROBLEM, worker);
         problem.code = ROOST_ERR_ENGINE;
-        snprintf(problem.message, sizeof problem.message,
-                 "process %d cannot be killed (state %c): it is left behind", worker->pid,
-                 proc_stat(worker->pid).state);
+        if (supervisor->parts)
+            snprintf(problem.message, sizeof problem.message,
+                     "process %d of %s cannot be killed: no word of its end", worker->pid,
+                     parts_node(supervisor, worker));
+        else
+            snprintf(problem.message, sizeof problem.message,
+                     "process %d cannot be killed (state %c): it is left behind", worker->pid,
+                     proc_stat(worker->pid).state);
         outbox_put(supervisor, &problem);
         if (!is_told) /* the first decides the status, whatever failed before it */
             supervisor->failure = problem;
         is_told = supervisor->has_failed = supervisor->has_given_up = true;
-        struct roost_event event = outbox_event(ROOST_EVENT_ENDED, worker);
-        event.end = ROOST_END_LOST;
-        event.ended_at = clock_read(CLOCK_REALTIME);
-        event.lasted = clock_read(CLOCK_MONOTONIC) - worker->started;
-        close_life(supervisor, worker, &event);
-        worker->state = WORKER_ENDED;
-        supervisor->left--;
+        lives_lose(supervisor, worker, "");
     }
 }
 

@@ -1,11 +1,17 @@
-/* messages.h - what driver and supervisor say to each other over their channel. */
+/* messages.h - what driver and supervisor say to each other over their channel.
+ *
+ * A run on several nodes has a supervisor where its driver is, which decides, and a part on every node:
+ * a supervisor that starts, watches and ends processes when it is told to. Between them stands the
+ * bridge, a program that reaches the nodes and carries messages without reading them. */
 #ifndef LAUNCH_LOCAL_MESSAGES_H
 #define LAUNCH_LOCAL_MESSAGES_H
 
 #include <roost/launch.h>
+#include <roost/part.h>
 
 enum {
     RUN_ID_MAX = 32,
+    PART_BODY_MAX = 32 * 1024 - 64, /* of what is wrapped in MSG_PART */
     RUNTIME_PATH_MAX = 4096,
     /* Descriptors that a guardian finds open: its only input. */
     GUARDIAN_CHANNEL = 3,
@@ -33,7 +39,14 @@ enum message_type {
     MSG_EVENTS, /* struct roost_event each, cut behind its message and led by its length; perhaps with
                    a descriptor, which is the driver's end of the channel of the life that the first
                    one tells of */
-    MSG_REFUSED /* struct roost_error: the run cannot be started */
+    MSG_REFUSED, /* struct roost_error: the run cannot be started */
+    /* between driver, supervisor and bridge */
+    MSG_PART = ROOST_PART_MESSAGE, /* struct roost_part_head, then what is for or from a part */
+    /* to a part */
+    MSG_BEGIN, /* struct tell, without a signal: this life of a process begins */
+    MSG_END,   /* nothing more is wanted of it */
+    /* from a part */
+    MSG_LOG /* struct log_piece, then bytes that a process has written */
 };
 
 struct setup {
@@ -44,18 +57,31 @@ struct setup {
     int32_t want_count;
     int32_t process_count;
     int32_t port_base;
+    int32_t part_count; /* nodes of the run; 0 = all of it is here */
     bool keeps_going;
     bool has_channels; /* to each process, see roost/group.h */
+    bool is_part;      /* it decides nothing */
 };
 
 struct tell {
     int32_t component, rank, life, signal;
 };
 
+struct log_piece {
+    int32_t component, rank, stream; /* stream: 0 = stdout, 1 = stderr */
+    int64_t offset;
+};
+
+/* An event that parts alone send: they cannot go on, and what follows is decided elsewhere. */
+enum { EVENT_FAILED = ROOST_EVENT_FINISHED + 1 };
+
 struct hello {
     int32_t pid; /* of the supervisor */
     int32_t guardian_pid;
     char cgroup[1024]; /* its path, "" = none */
 };
+
+/* The next event of a MSG_EVENTS, from *read of its bytes on; false when there is none. */
+bool message_take_event(const char *bytes, size_t len, size_t *read, struct roost_event *out);
 
 #endif

@@ -43,6 +43,7 @@ void outbox_put(struct supervisor *supervisor, const struct roost_event *event)
     if (outbox_is_empty(supervisor)) {
         supervisor->outbox.len = 0;
         supervisor->outbox_sent = 0;
+        supervisor->ship_mark = 0;
     }
     if (!text_reserve(&supervisor->outbox, sizeof len + (size_t)len)) {
         lose_words(supervisor);
@@ -101,13 +102,13 @@ void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
 
 /* Whole events, as many as one message holds, up to the next one that has a descriptor: a message
  * carries one, for its first event. */
-static size_t packet_len(const struct text *outbox, size_t from, size_t next_parcel)
+static size_t packet_len(const struct text *outbox, size_t from, size_t end, size_t next_parcel)
 {
     size_t to = from;
-    while (to < outbox->len && (to == from || to < next_parcel)) {
+    while (to < end && (to == from || to < next_parcel)) {
         int32_t len;
         memcpy(&len, outbox->bytes + to, sizeof len);
-        if (to - from + sizeof len + (size_t)len > CHANNEL_BODY_MAX)
+        if (to - from + sizeof len + (size_t)len > PART_BODY_MAX)
             break;
         to += sizeof len + (size_t)len;
     }
@@ -118,12 +119,19 @@ void outbox_flush(struct supervisor *supervisor)
 {
     struct text *outbox = &supervisor->outbox;
     size_t sent = 0; /* parcels */
-    while (!supervisor->is_driver_gone && supervisor->outbox_sent < outbox->len) {
+    size_t end = outbox->len;
+    if (supervisor->setup.is_part && !supervisor->is_driver_gone) {
+        /* What a process wrote is there before its end is told. */
+        if (!part_logs_ship(supervisor))
+            return;
+        end = supervisor->ship_mark;
+    }
+    while (!supervisor->is_driver_gone && supervisor->outbox_sent < end) {
         const struct parcel *parcel = &supervisor->parcels[sent];
         bool has_parcel = sent < supervisor->parcel_count && parcel->at == supervisor->outbox_sent;
         size_t next = sent + has_parcel;
         size_t len =
-            packet_len(outbox, supervisor->outbox_sent,
+            packet_len(outbox, supervisor->outbox_sent, end,
                        next < supervisor->parcel_count ? supervisor->parcels[next].at : SIZE_MAX);
         enum channel_result result =
             channel_send(supervisor->channel, MSG_EVENTS, outbox->bytes + supervisor->outbox_sent,
@@ -146,6 +154,8 @@ void outbox_flush(struct supervisor *supervisor)
 void outbox_record(struct supervisor *supervisor, const struct roost_event *event)
 {
     struct text line = TEXT_INIT;
+    if (supervisor->setup.is_part)
+        return;
     if (event->kind == ROOST_EVENT_FINISHED)
         record_put_end(&line, supervisor->has_failed, event->component < 0 ? event->signal : 0,
                        event->ended_at);

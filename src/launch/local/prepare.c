@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "launch/local/lost.h"
+#include "launch/local/parts.h"
 #include "launch/local/supervisor.h"
 #include "rpc/channel.h"
 
@@ -51,7 +52,9 @@ static bool expect(struct supervisor *supervisor, uint16_t type, struct message 
 /* Room for a pidfd a worker and a socket a port, said before anything starts. */
 static int make_room(struct supervisor *supervisor, int64_t port_count)
 {
-    int64_t needed = OWN_DESCRIPTORS + supervisor->setup.process_count + port_count;
+    /* A part reads the logs as well. */
+    int64_t each = supervisor->setup.is_part ? 3 : 1;
+    int64_t needed = OWN_DESCRIPTORS + each * supervisor->setup.process_count + port_count;
     if (getrlimit(RLIMIT_NOFILE, &supervisor->nofile) != 0)
         return refuse_with(supervisor, ROOST_ERR_ENGINE, "cannot read the limit of open files", "");
     struct rlimit more = supervisor->nofile;
@@ -82,7 +85,7 @@ static bool map_wants(struct supervisor *supervisor, int fd)
 
 static int send_ports(struct supervisor *supervisor)
 {
-    int32_t ports[CHANNEL_BODY_MAX / sizeof(int32_t)];
+    int32_t ports[PART_BODY_MAX / sizeof(int32_t)];
     size_t filled = 0, count = (size_t)supervisor->setup.want_count;
     for (size_t i = 0; i < count; i++) {
         ports[filled++] = roost_leases_port(supervisor->leases, i);
@@ -148,10 +151,12 @@ static bool make_workers(struct supervisor *supervisor)
         supervisor->components[c].log_dir = supervisor->components[c].forker = -1;
         for (int32_t p = 0; p < spec->components[c].process_count; p++)
             supervisor->workers[spec->components[c].first_process + p] =
-                (struct worker){.component = c, .rank = p, .pidfd = -1};
+                (struct worker){.component = c,
+                                .rank = spec->processes[spec->components[c].first_process + p].rank,
+                                .pidfd = -1};
     }
     supervisor->left = spec->process_count;
-    return true;
+    return !supervisor->setup.is_part || part_prepare(supervisor);
 }
 
 /* Both come from one driver, but neither is believed about the other. */
@@ -190,9 +195,62 @@ static int open_records(struct supervisor *supervisor)
                        "free some space, or choose another roost.logs.dir");
 }
 
+static int open_control(struct supervisor *supervisor)
+{
+    if (control_open(supervisor) && supervisor_watch(supervisor, supervisor->control, EPOLLIN))
+        return 0;
+    return refuse_with(supervisor, ROOST_ERR_IO, "cannot make the control socket of the run",
+                       strerror(errno));
+}
+
+/* A run on this machine: from what is wanted, which came with the message, to what is to be started. */
+static int prepare_all(struct supervisor *supervisor, struct message *message)
+{
+    if (!map_wants(supervisor, message->fd))
+        return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
+    int status = open_records(supervisor);
+    if (status == 0)
+        status = lease_ports(supervisor);
+    if (status == 0)
+        status = open_control(supervisor);
+    return status ? status : expect(supervisor, MSG_START, message) ? 0 : 1;
+}
+
+/* A part of one: its ports are this node's; records are kept, and questions answered, elsewhere. */
+static int prepare_part(struct supervisor *supervisor, struct message *message)
+{
+    char link[32];
+    char *path = supervisor->setup.runtime_dir;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", supervisor->runtime_dir);
+    ssize_t len = readlink(link, path, sizeof supervisor->setup.runtime_dir - 1);
+    path[len > 0 ? len : 0] = '\0';
+    if (!map_wants(supervisor, message->fd))
+        return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
+    int status = lease_ports(supervisor);
+    return status ? status : expect(supervisor, MSG_START, message) ? 0 : 1;
+}
+
+/* A run on several nodes: its parts lease the ports. */
+static int prepare_parts(struct supervisor *supervisor, struct message *message)
+{
+    int status = open_records(supervisor);
+    if (status) {
+        close(message->fd);
+        return status;
+    }
+    if (!parts_open(supervisor, message->fd)) {
+        char words[160];
+        snprintf(words, sizeof words, "cannot start the bridge to the nodes: %s", strerror(errno));
+        return refuse_with(supervisor, ROOST_ERR_ENGINE, words,
+                           "set ROOST_PYTHON to a Python that has roost and ray");
+    }
+    return parts_relay(supervisor, message) ? open_control(supervisor) : 1;
+}
+
 /* Everything up to the first process; 0, or the exit status. */
 int supervisor_prepare(struct supervisor *supervisor)
 {
+    int status;
     struct message *message = arena_array(&supervisor->arena, struct message, 1);
     if (!message || !say_hello(supervisor) || !expect(supervisor, MSG_SETUP, message))
         return 1;
@@ -205,18 +263,11 @@ int supervisor_prepare(struct supervisor *supervisor)
         return refuse_with(supervisor, ROOST_ERR_ENGINE,
                            "the roost program is not of the same version as the library",
                            "let `program` name the roost that came with this library");
-    if (!map_wants(supervisor, message->fd))
-        return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
-    int status = open_records(supervisor);
-    if (status == 0)
-        status = lease_ports(supervisor);
+    status = supervisor->setup.part_count > 0 ? prepare_parts(supervisor, message)
+             : supervisor->setup.is_part      ? prepare_part(supervisor, message)
+                                              : prepare_all(supervisor, message);
     if (status)
         return status;
-    if (!control_open(supervisor) || !supervisor_watch(supervisor, supervisor->control, EPOLLIN))
-        return refuse_with(supervisor, ROOST_ERR_IO, "cannot make the control socket of the run",
-                           strerror(errno));
-    if (!expect(supervisor, MSG_START, message))
-        return 1;
     if (!spec_open(&supervisor->spec, message->fd) || !make_workers(supervisor))
         return refuse_with(supervisor, ROOST_ERR_MEMORY, "out of memory", "");
     return check_spec(supervisor)

@@ -116,6 +116,8 @@ static bool has_line(struct supervisor *supervisor, struct worker *worker, int s
 static bool looks_ready(struct supervisor *supervisor, struct worker *worker)
 {
     const struct spec_process *process = worker_process(supervisor, worker);
+    if (supervisor->parts) /* its part looks, and tells */
+        return worker->is_ready;
     switch (worker_component(supervisor, worker)->ready) {
     case READY_PORT: return has_port(worker, process->ready_port);
     case READY_FILE: return has_file(supervisor, worker);
@@ -142,9 +144,57 @@ static void is_ready_now(struct supervisor *supervisor, struct worker *worker)
     supervisor->components[worker->component].ready_count++;
 }
 
+void ready_told(struct supervisor *supervisor, struct worker *worker)
+{
+    if (!worker->is_ready)
+        is_ready_now(supervisor, worker);
+}
+
+/* --- of a part: each worker is told of by itself --- */
+
+static void tell_ready(struct supervisor *supervisor, struct worker *worker)
+{
+    worker->is_ready = true;
+    struct roost_event event = outbox_event(ROOST_EVENT_READY, worker);
+    outbox_put(supervisor, &event);
+}
+
+static bool is_awaited(const struct supervisor *supervisor, const struct worker *worker)
+{
+    return worker->state == WORKER_RUNNING && !worker->is_ready &&
+           worker_component(supervisor, worker)->ready != READY_AT_ONCE;
+}
+
+void ready_look_last(struct supervisor *supervisor, struct worker *worker)
+{
+    if (is_awaited(supervisor, worker) &&
+        worker_component(supervisor, worker)->ready != READY_PORT &&
+        looks_ready(supervisor, worker))
+        tell_ready(supervisor, worker);
+}
+
+static int64_t tick_part(struct supervisor *supervisor)
+{
+    int64_t wait = -1;
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
+        struct worker *worker = &supervisor->workers[i];
+        if (!is_awaited(supervisor, worker))
+            continue;
+        if (looks_ready(supervisor, worker))
+            tell_ready(supervisor, worker);
+        else
+            wait = LOOK_EVERY_MS;
+    }
+    return wait;
+}
+
+/* --- components --- */
+
 void ready_ended(struct supervisor *supervisor, struct worker *worker)
 {
     stop_probing(worker);
+    if (supervisor->setup.is_part)
+        return;
     const struct spec_component *component = worker_component(supervisor, worker);
     const struct component_run *run = &supervisor->components[worker->component];
     if (component->ready == READY_AT_ONCE || run->state == COMPONENT_READY || worker->is_ready ||
@@ -192,9 +242,11 @@ int64_t ready_tick(struct supervisor *supervisor)
     int64_t wait = -1;
     if (supervisor->phase != PHASE_RUNNING)
         return wait;
+    if (supervisor->setup.is_part)
+        return tick_part(supervisor);
     for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
         struct component_run *run = &supervisor->components[c];
-        if (run->state != COMPONENT_UP)
+        if (run->state != COMPONENT_UP || run->asked > 0)
             continue;
         if (supervisor->spec.components[c].ready == READY_AT_ONCE) {
             run->state = COMPONENT_READY;

@@ -101,6 +101,8 @@ static void get_process(struct cursor *cursor, struct spec_process *out)
     out->ready_port = get_count(cursor, UINT16_MAX);
     out->first_want = get_count(cursor, INT32_MAX);
     out->want_count = get_count(cursor, INT32_MAX - out->first_want);
+    out->rank = get_count(cursor, INT32_MAX);
+    out->part = get_count(cursor, INT32_MAX);
     if (out->argv.count == 0)
         cursor->is_bad = true;
 }
@@ -142,19 +144,24 @@ static bool read_all(struct spec *spec, struct cursor *cursor)
     return !cursor->is_bad && first == spec->process_count && cursor->at == cursor->end;
 }
 
-bool spec_open(struct spec *spec, int fd)
+/* Maps the file, which it takes; NULL when that cannot be. */
+static void *map_file(int fd, size_t *out_len)
 {
     struct stat info;
-    *spec = (struct spec){.arena = ARENA_INIT};
-    bool is_good = fstat(fd, &info) == 0 && info.st_size > 0;
-    if (is_good) {
-        spec->map_len = (size_t)info.st_size;
-        spec->map = mmap(NULL, spec->map_len, PROT_READ, MAP_PRIVATE, fd, 0);
-        is_good = spec->map != MAP_FAILED;
-        if (!is_good)
-            spec->map = NULL;
+    void *map = MAP_FAILED;
+    if (fstat(fd, &info) == 0 && info.st_size > 0) {
+        *out_len = (size_t)info.st_size;
+        map = mmap(NULL, *out_len, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     close(fd);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+bool spec_open(struct spec *spec, int fd)
+{
+    *spec = (struct spec){.arena = ARENA_INIT};
+    spec->map = map_file(fd, &spec->map_len);
+    bool is_good = spec->map != NULL;
     if (is_good) {
         struct cursor cursor = {spec->map, (const char *)spec->map + spec->map_len, false};
         is_good = read_all(spec, &cursor);
@@ -162,6 +169,38 @@ bool spec_open(struct spec *spec, int fd)
     if (!is_good)
         spec_release(spec);
     return is_good;
+}
+
+bool bridge_spec_open(struct bridge_spec *spec, int fd)
+{
+    *spec = (struct bridge_spec){0};
+    spec->map = map_file(fd, &spec->map_len);
+    if (!spec->map)
+        return false;
+    struct cursor cursor = {spec->map, (const char *)spec->map + spec->map_len, false};
+    spec->words = get_list(&cursor);
+    spec->env = get_list(&cursor);
+    spec->nodes = get_list(&cursor);
+    spec->join = get_list(&cursor);
+    if (!cursor.is_bad && spec->words.count > 0 && spec->join.count == 1)
+        return true;
+    bridge_spec_release(spec);
+    return false;
+}
+
+void bridge_spec_release(struct bridge_spec *spec)
+{
+    if (spec->map)
+        munmap(spec->map, spec->map_len);
+    *spec = (struct bridge_spec){0};
+}
+
+const char *spec_string(const struct spec_list *list, int32_t index)
+{
+    const char *string = list->first;
+    for (int32_t i = 0; i < index; i++)
+        string = spec_next(string);
+    return string;
 }
 
 void spec_release(struct spec *spec)

@@ -25,6 +25,8 @@ struct spec_process {
     int32_t ready_port;     /* 0 = none */
     int32_t first_want;     /* of its port leases */
     int32_t want_count;
+    int32_t rank; /* in its component: a part has some of them */
+    int32_t part; /* that runs it; 0 on one machine */
 };
 
 enum { FORKER_WORDS_MAX = 32 };
@@ -52,6 +54,16 @@ struct spec {
     int32_t process_count;
 };
 
+/* How to reach the nodes of a run, written as four lists in this order. */
+struct bridge_spec {
+    void *map;
+    size_t map_len;
+    struct spec_list words; /* of the program */
+    struct spec_list env;
+    struct spec_list nodes; /* how messages call the node of each part */
+    struct spec_list join;  /* one string: JSON that the program is told first */
+};
+
 /* --- writing, in the order of the struct --- */
 
 void spec_put_int(struct text *out, int32_t value);
@@ -65,6 +77,13 @@ void spec_put_list(struct text *out, const char *const *strings);
  * memory. */
 bool spec_open(struct spec *spec, int fd);
 void spec_release(struct spec *spec);
+
+/* The same for a bridge. */
+bool bridge_spec_open(struct bridge_spec *spec, int fd);
+void bridge_spec_release(struct bridge_spec *spec);
+
+/* The string at `index` of a list, which has so many. */
+const char *spec_string(const struct spec_list *list, int32_t index);
 
 /* The string behind this one in a list. */
 static inline const char *spec_next(const char *string)

@@ -15,6 +15,8 @@ static void put_process(struct text *out, const char *program, int32_t first_wan
     spec_put_int(out, 20000);
     spec_put_int(out, first_want);
     spec_put_int(out, 1);
+    spec_put_int(out, first_want);
+    spec_put_int(out, 0);
 }
 
 static void put_component(struct text *out, const char *name, int32_t process_count)

@@ -19,6 +19,8 @@
 #include "launch/local/forks.h"
 #include "launch/local/lost.h"
 #include "launch/local/oom.h"
+#include "launch/local/part_dir.h"
+#include "launch/local/parts.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
@@ -38,6 +40,8 @@ static void obey(struct supervisor *supervisor, const struct message *message)
     if (message->len == sizeof number)
         memcpy(&number, message->body, sizeof number);
     struct tell tell;
+    if (supervisor->setup.is_part && part_obey(supervisor, message))
+        return;
     if (message->type == MSG_TELL && message->len == sizeof tell) {
         memcpy(&tell, message->body, sizeof tell);
         if (tell.signal > 0 && tell.signal < NSIG)
@@ -82,16 +86,18 @@ static void hear_signals(struct supervisor *supervisor)
     lives_reap(supervisor);
 }
 
-static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
+void supervisor_wait(struct supervisor *supervisor, int64_t timeout)
 {
     struct epoll_event events[8];
     /* The channel is asked for room only while something waits to be told. */
     if (!supervisor->is_driver_gone) {
-        struct epoll_event wanted = {.events =
-                                         outbox_is_empty(supervisor) ? EPOLLIN : EPOLLIN | EPOLLOUT,
-                                     .data = {.fd = supervisor->channel}};
+        struct epoll_event wanted = {
+            .events = outbox_is_empty(supervisor) && !supervisor->is_shipping ? EPOLLIN
+                                                                              : EPOLLIN | EPOLLOUT,
+            .data = {.fd = supervisor->channel}};
         (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_MOD, supervisor->channel, &wanted);
     }
+    parts_flush(supervisor);
     int count = epoll_wait(supervisor->epoll, events, 8, timeout > INT32_MAX ? -1 : (int)timeout);
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd == supervisor->channel) {
@@ -102,6 +108,7 @@ static void wait_for_news(struct supervisor *supervisor, int64_t timeout)
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, GUARDIAN_DRIVER, NULL);
             lose_driver(supervisor);
         } else if (control_serve(supervisor, events[i].data.fd) ||
+                   parts_hear(supervisor, events[i].data.fd) ||
                    forks_hear(supervisor, events[i].data.fd)) {
             continue;
         } else if (events[i].data.fd == supervisor->guardian) {
@@ -117,10 +124,11 @@ static void serve(struct supervisor *supervisor)
     while (supervisor->left > 0) {
         bool has_more = workers_start_some(supervisor);
         int64_t wait = clock_sooner(lives_tick(supervisor), ready_tick(supervisor));
+        wait = clock_sooner(wait, part_logs_tick(supervisor));
         control_tick(supervisor);
         outbox_flush(supervisor);
         if (supervisor->left > 0)
-            wait_for_news(supervisor, has_more ? 0 : wait);
+            supervisor_wait(supervisor, has_more ? 0 : wait);
     }
 }
 
@@ -139,6 +147,7 @@ static void say_farewell(struct supervisor *supervisor)
 /* The last words, once nothing lives; the answer is the process's exit status. */
 static int finish(struct supervisor *supervisor)
 {
+    parts_end(supervisor);
     bool is_empty = sweep_descendants(supervisor->has_given_up ? 0 : SWEEP_MS);
     if (!is_empty && !supervisor->has_given_up)
         outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_ENGINE,
@@ -209,11 +218,16 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
     }
     control_close(&supervisor);
     /* A guardian that was stopped must run to clean up; without one there is only us. */
-    if (poll(&(struct pollfd){guardian, POLLIN, 0}, 1, 0) > 0)
+    if (poll(&(struct pollfd){guardian, POLLIN, 0}, 1, 0) > 0) {
         (void)cgroup_leave(cgroup);
-    else
+        if (supervisor.setup.is_part)
+            part_dir_remove(run_dir);
+    } else {
         (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
+    }
     roost_leases_free(supervisor.leases);
+    parts_release(&supervisor);
+    part_logs_release(&supervisor);
     spec_release(&supervisor.spec);
     outbox_release(&supervisor);
     arena_release(&supervisor.arena);

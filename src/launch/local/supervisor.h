@@ -3,7 +3,10 @@
  * One thread, one loop. A worker is a process of the plan; each start of it is a life, and each life
  * has one exit record. The files beside: prepare.c what comes first, supervisor.c the loop, workers.c
  * starting, lives.c ending, ready.c waiting for `ready`, outbox.c telling the driver and the record
- * file, control.c answering other processes of the user. */
+ * file, control.c answering other processes of the user.
+ *
+ * Of a run on several nodes one supervisor decides, and its workers are elsewhere (parts.h); those of
+ * the nodes start, watch and end them, and decide nothing (part.c, part_logs.c). */
 #ifndef LAUNCH_LOCAL_SUPERVISOR_H
 #define LAUNCH_LOCAL_SUPERVISOR_H
 
@@ -18,6 +21,7 @@
 enum worker_state {
     WORKER_WAITING, /* not started yet */
     WORKER_FORKING, /* its forker was asked, see forks.h */
+    WORKER_ASKED,   /* its part was, see parts.h */
     WORKER_RUNNING,
     WORKER_RESTING, /* between two lives */
     WORKER_ENDED,   /* for good */
@@ -57,6 +61,7 @@ struct component_run {
     int log_dir;            /* -1 = not made yet */
     int forker;             /* channel to its warm program, -1 = none */
     int32_t forking;        /* workers that were asked of it */
+    int32_t asked;          /* workers that were asked of their parts */
     bool is_cold;           /* it has none, or has given up */
 };
 
@@ -77,6 +82,9 @@ struct parcel {
     size_t at;
     int fd;
 };
+
+/* How long parts may say nothing of processes that were killed. */
+enum { PARTS_SILENT_MS = 15000 };
 
 enum run_phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING };
 
@@ -117,6 +125,14 @@ struct supervisor {
     struct parcel *parcels; /* descriptors among them, in their order */
     size_t parcel_count, parcel_room;
     bool is_driver_gone;
+
+    struct parts *parts; /* NULL = the workers are here */
+
+    /* of a part */
+    struct shipped *shipped; /* [2 * process_count]: a stream each */
+    size_t ship_mark;        /* events before it go out when the logs of this round have */
+    bool is_shipping;        /* a round is under way */
+    bool is_over;            /* nothing more is wanted */
 };
 
 /* --- workers.c --- */
@@ -135,6 +151,9 @@ void worker_begins(struct supervisor *supervisor, struct worker *worker,
 /* The worker with this pid, or NULL. */
 struct worker *worker_find(struct supervisor *supervisor, int32_t pid);
 void worker_forget_pid(struct supervisor *supervisor, struct worker *worker);
+
+/* The worker of this rank, or NULL: a part has only some. */
+struct worker *worker_at(struct supervisor *supervisor, int32_t component, int32_t rank);
 
 /* Its settings. */
 static inline const struct spec_component *worker_component(const struct supervisor *supervisor,
@@ -161,6 +180,13 @@ bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int 
 /* Reaps every process that has ended, worker or adopted. */
 void lives_reap(struct supervisor *supervisor);
 
+/* A life has ended as the event says: told and recorded, and what follows is decided. */
+void lives_ended(struct supervisor *supervisor, struct worker *worker,
+                 const struct roost_event *event);
+
+/* Its node is gone: its life, if it has one, was lost, and it has no other. */
+void lives_lose(struct supervisor *supervisor, struct worker *worker, const char *why);
+
 /* Sends a signal to the process groups of all living workers, or of one life. */
 void lives_signal(struct supervisor *supervisor, int32_t signal);
 void lives_tell(struct supervisor *supervisor, const struct tell *tell);
@@ -185,6 +211,12 @@ int64_t ready_tick(struct supervisor *supervisor);
 
 /* A life is about to begin: what is there already does not make it ready. */
 void ready_mark(struct supervisor *supervisor, struct worker *worker);
+
+/* Its part has seen that the worker is ready. */
+void ready_told(struct supervisor *supervisor, struct worker *worker);
+
+/* A part's last look at a worker that has ended. */
+void ready_look_last(struct supervisor *supervisor, struct worker *worker);
 
 /* A life has begun, or has ended for good. */
 void ready_reset(struct supervisor *supervisor, struct worker *worker);
@@ -225,12 +257,37 @@ void control_close(struct supervisor *supervisor);
 bool control_serve(struct supervisor *supervisor, int fd);
 void control_tick(struct supervisor *supervisor);
 
+/* --- part.c --- */
+
+/* What a part alone is told; false when it is none of that. */
+struct message;
+bool part_obey(struct supervisor *supervisor, const struct message *message);
+
+/* Nothing more is wanted of the part: it ends with its last worker. Again: nothing. */
+void part_be_over(struct supervisor *supervisor);
+
+/* Makes the books of part_logs_ship; false without memory. */
+bool part_prepare(struct supervisor *supervisor);
+
+/* --- part_logs.c --- */
+
+/* Sends what the workers have written. True when all that was there when the round began is sent, and
+ * the events that had been told by then may follow. */
+bool part_logs_ship(struct supervisor *supervisor);
+
+/* When to look again, in ms from now, -1 = not by the clock. */
+int64_t part_logs_tick(const struct supervisor *supervisor);
+void part_logs_release(struct supervisor *supervisor);
+
 /* --- prepare.c --- */
 
 /* Everything up to the first process; 0, or the exit status after telling the driver why not. */
 int supervisor_prepare(struct supervisor *supervisor);
 
 /* --- supervisor.c --- */
+
+/* Waits for news, so many ms at most (-1 = as long as it takes), and hears them. */
+void supervisor_wait(struct supervisor *supervisor, int64_t timeout);
 
 /* Has the loop hear of a descriptor; false with errno. */
 bool supervisor_watch(struct supervisor *supervisor, int fd, uint32_t events);

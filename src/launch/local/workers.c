@@ -9,6 +9,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
 #include "launch/local/lost.h"
+#include "launch/local/parts.h"
 #include "rpc/channel.h"
 
 enum { START_AT_ONCE = 16 };
@@ -45,6 +46,25 @@ void worker_forget_pid(struct supervisor *supervisor, struct worker *worker)
         *link = worker->next;
 }
 
+struct worker *worker_at(struct supervisor *supervisor, int32_t component, int32_t rank)
+{
+    if (component < 0 || component >= supervisor->spec.component_count)
+        return NULL;
+    const struct spec_component *spec = &supervisor->spec.components[component];
+    struct worker *first = &supervisor->workers[spec->first_process];
+    int32_t low = 0, high = spec->process_count;
+    while (low < high) { /* they stand in the order of their ranks */
+        int32_t middle = low + (high - low) / 2;
+        if (first[middle].rank == rank)
+            return &first[middle];
+        if (first[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 /* --- a life --- */
 
 static void say_failed(struct supervisor *supervisor, const struct worker *worker,
@@ -75,9 +95,11 @@ void worker_begins(struct supervisor *supervisor, struct worker *worker,
     worker->pid = spawned->pid;
     worker->pidfd = spawned->pidfd;
     worker->state = WORKER_RUNNING;
-    worker->was_told = false;
     supervisor->alive++;
-    remember_pid(supervisor, worker);
+    if (!supervisor->parts) { /* numbers of other machines are nobody's here */
+        worker->was_told = false;
+        remember_pid(supervisor, worker);
+    }
     ready_reset(supervisor, worker);
     struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
     note_life(supervisor, worker, worker->life);
@@ -118,6 +140,8 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
     struct start start = {.ends = {-1, -1}};
     int logs[2];
     worker->life++;
+    if (supervisor->parts)
+        return parts_begin(supervisor, worker);
     if (supervisor->setup.has_channels && !channel_stream(start.ends)) {
         lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "cannot make its channel: %s",
                    strerror(errno));
@@ -187,6 +211,8 @@ static void all_are_up(struct supervisor *supervisor, int32_t component)
 bool workers_start_some(struct supervisor *supervisor)
 {
     int32_t started = 0;
+    if (supervisor->setup.is_part)
+        return false; /* it is told which to start, and when */
     for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
         const struct spec_component *spec = &supervisor->spec.components[c];
         struct component_run *run = &supervisor->components[c];
@@ -199,7 +225,9 @@ bool workers_start_some(struct supervisor *supervisor)
                 break; /* its forker will be heard */
             if (started++ == START_AT_ONCE)
                 return true;
-            worker_start(supervisor, &supervisor->workers[spec->first_process + run->next_rank]);
+            struct worker *worker = &supervisor->workers[spec->first_process + run->next_rank];
+            if (worker->state == WORKER_WAITING) /* else its node was lost meanwhile */
+                worker_start(supervisor, worker);
             if (++run->next_rank == spec->process_count)
                 all_are_up(supervisor, c);
         }

@@ -17,10 +17,10 @@
 enum { WORDS_MAX = 16, ANSWER_MAX = 1 << 30 };
 
 /* The interpreter that stands where the program does: both were installed together. */
-static bool find_python(const struct ray_question *question, char *out, size_t size)
+bool ray_find_python(const char *python, char *out, size_t size)
 {
-    if (question->python && question->python[0])
-        return snprintf(out, size, "%s", question->python) < (int)size;
+    if (python && python[0])
+        return snprintf(out, size, "%s", python) < (int)size;
     ssize_t len = readlink("/proc/self/exe", out, size - 1);
     if (len <= 0)
         return false;
@@ -64,8 +64,7 @@ static enum roost_code code_of(struct strview word)
     return ROOST_ERR_ENGINE;
 }
 
-/* {"error": {"code": ..., "message": ..., "hint": ...}} said in our words; false when it is not that. */
-static bool say_answer(struct strview text, struct diag *diag)
+bool ray_say_answer(struct strview text, struct diag *diag)
 {
     struct diag quiet = diag_start(NULL, NULL);
     struct json_reader *json = json_reader_from_text("the answer", text, NULL);
@@ -103,7 +102,7 @@ static bool say_answer(struct strview text, struct diag *diag)
 
 static void say_end(int status, const char *python, struct strview text, struct diag *diag)
 {
-    if (say_answer(text, diag))
+    if (ray_say_answer(text, diag))
         return;
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "'%s' could not ask Ray: it ended with %s %d",
                python, WIFSIGNALED(status) ? "signal" : "status",
@@ -128,7 +127,8 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
     int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (int i = 0; question->words && question->words[i] && i < WORDS_MAX; i++)
         argv[3 + i] = question->words[i];
-    if (!find_python(question, python, sizeof python) || null < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+    if (!ray_find_python(question->python, python, sizeof python) || null < 0 ||
+        pipe2(ends, O_CLOEXEC) != 0) {
         say_python(python, "start", errno, diag);
         if (null >= 0)
             close(null);

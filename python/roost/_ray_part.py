@@ -1,0 +1,80 @@
+"""The share of a run that one node has: an actor there, which starts a part (roost/part.h) and carries messages
+to it and from it. It reads none of them."""
+
+import asyncio
+import tempfile
+from collections import deque
+
+from roost import _roost
+from roost._program import find_program
+from roost._ray_nodes import own_environment
+
+Message = tuple[int, bytes, bytes | None]  # type, body, a file's bytes
+
+AT_ONCE = 1 << 20  # bytes of one answer
+
+
+class Part:
+    """On one node. Its methods run on one event loop. Ray may hand over a later call before an earlier one, so what is
+    said is numbered."""
+
+    def __init__(self, run_id: str, node_rank: int) -> None:
+        self._carrier = _roost.Carrier.start_part(find_program(), run_id, node_rank, tempfile.gettempdir(), own_environment())
+        self._unsent: deque[Message] = deque()
+        self._heard = 0  # what was said up to here is in order
+        self._early: dict[int, list[Message]] = {}
+        self._is_over = False
+
+    async def say(self, number: int, messages: list[Message]) -> None:
+        self._early[number] = messages
+        while self._heard in self._early:
+            self._unsent.extend(self._early.pop(self._heard))
+            self._heard += 1
+        self._send()
+
+    def _send(self) -> None:
+        """What there is room for; the rest when there is more."""
+        loop, fd = asyncio.get_running_loop(), self._carrier.fileno()
+        try:
+            while self._unsent and self._carrier.send(*self._unsent[0]):
+                self._unsent.popleft()
+        except EOFError:
+            self._unsent.clear()
+        if fd < 0:
+            return
+        if self._unsent:
+            loop.add_writer(fd, self._send)
+        else:
+            loop.remove_writer(fd)
+
+    async def hear(self) -> tuple[list[Message], bool]:
+        """What the part has said, when it has said something; and whether that was all."""
+        messages: list[Message] = []
+        size = 0
+        while size < AT_ONCE and not self._is_over:
+            fd = self._carrier.fileno()
+            try:
+                message = self._carrier.receive()
+            except EOFError:
+                self._is_over = True
+                if fd >= 0:
+                    asyncio.get_running_loop().remove_writer(fd)
+                break
+            if message is not None:
+                messages.append(message)
+                size += len(message[1])
+            elif messages:
+                break
+            else:
+                await readable(fd)
+        return messages, self._is_over
+
+
+async def readable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(fd)

@@ -1,0 +1,188 @@
+"""`roost run --engine ray`: the bridge between a run's supervisor, which started this process, and its parts on the
+nodes of a Ray cluster (roost/part.h). What is run where, when and with what is decided there; here Ray is joined,
+devices are reserved, one actor a node is made, and messages are carried."""
+
+import asyncio
+import json
+import logging
+import os
+import select
+import struct
+import sys
+from typing import Any
+
+from roost import _roost
+from roost._arguments import fault
+from roost._errors import EngineError
+from roost._ray import RayEngine
+from roost._ray_cluster import alive_nodes
+from roost._ray_nodes import environ_texts
+from roost._ray_open import open_cluster
+from roost._ray_part import Message, Part, readable
+from roost._ray_reserve import WAIT_SECONDS, Devices, Reservation
+
+log = logging.getLogger("roost")
+
+HEAD = struct.Struct("=ii")  # struct roost_part_head
+BRIDGE = -1
+CARRIER = 3  # the descriptor
+NODES_SECONDS = 600.0
+READY_SECONDS = 120.0
+WORDS_MAX = 400
+
+
+def error_json(error: _roost.Error) -> bytes:
+    message, hint = str(error), error.hint or ""
+    message = message.removesuffix(f" ({hint})") if hint else message
+    return json.dumps({"error": {"code": error.code, "message": message, "hint": hint}}).encode()
+
+
+def join(asked: dict[str, Any]) -> RayEngine:
+    """A run of its own on the cluster, with the accelerators of the plan reserved."""
+    if asked["address"]:
+        os.environ["RAY_ADDRESS"] = asked["address"]
+    engine = open_cluster(None, None, asked["num_nodes"], None, NODES_SECONDS, lambda warnings: None, asked["run"])
+    try:
+        check_nodes(engine, asked["parts"])
+        reserve(engine, asked)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def check_nodes(engine: RayEngine, parts: list[dict[str, Any]]) -> None:
+    for part in parts:
+        if part["id"] not in engine.ids:
+            raise fault(EngineError, f"node {part['node']} of the plan ({part['id']}) is not in the Ray cluster", hint="plan against the nodes that are there now: `roost probe --engine ray`")
+
+
+def reserve(engine: RayEngine, asked: dict[str, Any]) -> None:
+    wanted: Devices = {part["id"]: set(part["devices"]) for part in asked["parts"] if part["devices"]}
+    resources = {node["NodeID"]: node["Resources"] for node in alive_nodes(engine._ray)}
+    nodes = [node | {"resources": resources.get(node["id"], {})} for node in engine._nodes]
+    engine._reservation = Reservation(engine._ray, engine.namespace, nodes, engine._managers["NodeManager"], asked["reserve"])
+    engine._reservation.add(wanted, WAIT_SECONDS)
+
+
+class Bridge:
+    """Carries messages until it is told to close, or nobody is there who could tell."""
+
+    def __init__(self, carrier: _roost.Carrier, engine: RayEngine, asked: dict[str, Any]) -> None:
+        self._carrier, self._engine = carrier, engine
+        self._sending = asyncio.Lock()
+        self._parts: list[Any] = []
+        actor = engine._ray.remote(Part)
+        for part in asked["parts"]:
+            options = {
+                "name": f"part:{part['node']}", "namespace": engine.namespace, "num_cpus": 0, "num_gpus": 0, "max_restarts": 0, "max_task_retries": 0,
+                "scheduling_strategy": engine._affinity(engine.ids.index(part["id"])),
+            }  # fmt: skip
+            self._parts.append(actor.options(**options).remote(asked["run"], part["node"]))
+        engine._allocated.extend(self._parts)
+        self._said = [0] * len(self._parts)
+
+    async def send(self, part: int, kind: int, body: bytes, file: bytes | None = None) -> None:
+        async with self._sending:
+            while not self._carrier.send(_roost.PART_MESSAGE, HEAD.pack(part, kind) + body, file):
+                await writable(self._carrier.fileno())
+
+    async def carry(self) -> None:
+        followers = [asyncio.create_task(self._follow(index)) for index in range(len(self._parts))]
+        try:
+            while await self._hand_on():
+                pass
+        except EOFError:  # the supervisor is gone
+            pass
+        for follower in followers:
+            follower.cancel()
+
+    async def _hand_on(self) -> bool:
+        """What the supervisor says to parts, as one call each; False when it says that all is over."""
+        said: dict[int, list[Message]] = {}
+        await readable(self._carrier.fileno())
+        is_going_on = True
+        while (message := self._carrier.receive()) is not None:
+            part, kind = HEAD.unpack_from(message[1])
+            if part == BRIDGE:
+                is_going_on = is_going_on and kind != _roost.PART_CLOSE
+            else:
+                said.setdefault(part, []).append((kind, message[1][HEAD.size :], message[2]))
+        for part, messages in said.items():
+            self._say(part, messages)
+        return is_going_on
+
+    def _say(self, part: int, messages: list[Message]) -> Any:
+        self._said[part] += 1
+        return self._parts[part].say.remote(self._said[part] - 1, messages)
+
+    async def _follow(self, index: int) -> None:
+        """What a part says, to its end."""
+        part = self._parts[index]
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(self._say(index, []).future()), READY_SECONDS)
+            is_over = False
+            while not is_over:
+                messages, is_over = await part.hear.remote()
+                for kind, body, file in messages:
+                    await self.send(index, kind, body, file)
+            why = ""
+        except (asyncio.CancelledError, EOFError):
+            return
+        except TimeoutError:
+            why = f"its actor has not started after {READY_SECONDS:g} seconds"
+        except Exception as error:
+            why = death_line(error)
+        await self.send(index, _roost.PART_GONE, why.encode(errors="replace")[:WORDS_MAX])
+
+
+def death_line(error: BaseException) -> str:
+    """What Ray, or the actor's own start, says of its end, in one line."""
+    cause = getattr(error, "cause", None)
+    lines = [line.strip() for line in str(cause or error).strip().splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("roost.")]
+    return (own or lines or [type(error).__name__])[-1 if own else 0]
+
+
+async def writable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_writer(fd, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(fd)
+
+
+def first_message(carrier: _roost.Carrier) -> dict[str, Any]:
+    while (message := carrier.receive()) is None:
+        select.select([carrier.fileno()], [], [])
+    return json.loads(message[2] or b"{}")  # type: ignore[no-any-return]
+
+
+async def serve(carrier: _roost.Carrier, engine: RayEngine, asked: dict[str, Any]) -> None:
+    bridge = Bridge(carrier, engine, asked)
+    environments = [environ_texts(engine._inherited(engine.ids.index(part["id"]))) for part in asked["parts"]]
+    joined = {"namespace": engine.namespace, "env": environments}
+    await bridge.send(BRIDGE, _roost.PART_JOINED, b"", json.dumps(joined).encode())
+    await bridge.carry()
+
+
+def main() -> int:
+    carrier = _roost.Carrier(CARRIER)
+    logging.basicConfig(format="roost: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    asked = first_message(carrier)
+    try:
+        engine = join(asked)
+    except _roost.Error as error:
+        carrier.send(_roost.PART_MESSAGE, HEAD.pack(BRIDGE, _roost.PART_REFUSED) + error_json(error))
+        return 1
+    try:
+        asyncio.run(serve(carrier, engine, asked))
+    finally:
+        engine.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

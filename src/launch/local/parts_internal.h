@@ -1,0 +1,27 @@
+/* parts_internal.h - what parts.c (a run's life) and parts_open.c (its birth) share. */
+#ifndef LAUNCH_LOCAL_PARTS_INTERNAL_H
+#define LAUNCH_LOCAL_PARTS_INTERNAL_H
+
+#include "launch/local/parts.h"
+#include "rpc/channel.h"
+
+struct parts {
+    struct bridge_spec spec;
+    int32_t count;
+    bool *is_gone; /* [count] */
+    int32_t gone_count;
+    bool is_ending; /* parts were told to end: that they do is no loss */
+    int channel;    /* to the bridge, -1 = it is gone */
+    int32_t bridge_pid;
+    bool is_reaped;
+    char bridge_end[32];  /* how the bridge ended: "signal 9", "" = not known */
+    int64_t heard_at;     /* ms: when a part said something last */
+    struct text outgoing; /* messages that wait, each led by its length */
+    size_t outgoing_sent;
+    struct message inbox;
+};
+
+/* Waits a moment for the bridge's end to be known, and returns it in words. */
+const char *parts_bridge_end(struct supervisor *supervisor);
+
+#endif

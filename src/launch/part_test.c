@@ -1,0 +1,104 @@
+/* part_test.c - carriers between two ends in one process, and parts that cannot be started. */
+#include <roost/part.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rpc/channel.h"
+#include "tests/unit.h"
+
+static void make_pair(struct roost_carrier *out[2])
+{
+    int ends[2];
+    assert_true(channel_pair(ends));
+    for (int i = 0; i < 2; i++) {
+        out[i] = roost_carrier_new(ends[i]);
+        assert_non_null(out[i]);
+        assert_int_equal(roost_carrier_fd(out[i]), ends[i]);
+    }
+}
+
+TEST(a_parcel_arrives_with_its_file_as_it_was_sent)
+{
+    struct roost_carrier *carriers[2];
+    struct roost_parcel got;
+    make_pair(carriers);
+    assert_int_equal(roost_carrier_receive(carriers[1], &got), ROOST_CARRIED_LATER);
+    size_t size = 3 << 20;
+    char *large = malloc(size);
+    assert_non_null(large);
+    memset(large, 'x', size);
+    struct roost_parcel rows[] = {
+        {7, "body", 4, NULL, 0}, {8, "", 0, "", 0}, {ROOST_PART_MESSAGE, "b", 1, large, size}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        assert_int_equal(roost_carrier_send(carriers[0], &rows[i]), ROOST_CARRIED_DONE);
+        assert_int_equal(roost_carrier_receive(carriers[1], &got), ROOST_CARRIED_DONE);
+        assert_int_equal(got.type, rows[i].type);
+        assert_int_equal(got.len, rows[i].len);
+        assert_memory_equal(got.body, rows[i].body, rows[i].len);
+        assert_int_equal(got.file != NULL, rows[i].file != NULL); /* an empty one is one, too */
+        assert_int_equal(got.file_len, rows[i].file_len);
+        if (rows[i].file_len)
+            assert_memory_equal(got.file, rows[i].file, rows[i].file_len);
+    }
+    free(large);
+    roost_carrier_free(carriers[0]);
+    assert_int_equal(roost_carrier_receive(carriers[1], &got), ROOST_CARRIED_CLOSED);
+    assert_int_equal(roost_carrier_send(carriers[1], &rows[0]), ROOST_CARRIED_CLOSED);
+    assert_int_equal(roost_carrier_fd(carriers[1]), -1);
+    roost_carrier_free(carriers[1]);
+    roost_carrier_free(NULL);
+}
+
+TEST(a_body_that_fits_into_no_message_closes_the_carrier)
+{
+    struct roost_carrier *carriers[2];
+    char body[CHANNEL_BODY_MAX + 1] = "";
+    make_pair(carriers);
+    struct roost_parcel parcel = {.type = 1, .body = body, .len = sizeof body};
+    assert_int_equal(roost_carrier_send(carriers[0], &parcel), ROOST_CARRIED_CLOSED);
+    assert_int_equal(roost_carrier_receive(carriers[1], &parcel), ROOST_CARRIED_CLOSED);
+    roost_carrier_free(carriers[0]);
+    roost_carrier_free(carriers[1]);
+}
+
+TEST(what_keeps_a_part_from_starting_is_said_with_its_cure)
+{
+    char folder[] = "/tmp/roost-unit-XXXXXX", runtime[64], inner[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(runtime, sizeof runtime, "XDG_RUNTIME_DIR=%s", folder);
+    struct roost_part_options options = {.program = "/nowhere/roost",
+                                         .run_id = "abcdef",
+                                         .node_rank = 3,
+                                         .folder = "/nowhere/at-all",
+                                         .env = (const char *const[]){runtime, NULL}};
+    struct roost_error err;
+    assert_null(roost_part_start(&options, &err));
+    assert_int_equal(err.code, ROOST_ERR_IO);
+    assert_string_equal(err.message, "cannot make a folder for logs in '/nowhere/at-all': No such "
+                                     "file or directory");
+    assert_string_equal(err.hint,
+                        "free some space there, or set TMPDIR before Ray is started on the node");
+    options.folder = folder;
+    assert_null(roost_part_start(&options, &err));
+    assert_int_equal(err.code, ROOST_ERR_ENGINE);
+    assert_string_equal(err.message, "cannot run the program '/nowhere/roost' as the guardian of "
+                                     "the run: No such file or directory");
+    assert_string_equal(err.hint, "install the roost program beside the Python of the node");
+    /* Nothing of the tries is left but the place for leases. */
+    snprintf(inner, sizeof inner, "%s/roost", folder);
+    assert_int_equal(rmdir(inner), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_parcel_arrives_with_its_file_as_it_was_sent),
+        cmocka_unit_test(a_body_that_fits_into_no_message_closes_the_carrier),
+        cmocka_unit_test(what_keeps_a_part_from_starting_is_said_with_its_cure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* join.c - the JSON between the driver and roost._ray_run. */
+#include "launch/ray/join.h"
+
+#include <string.h>
+
+#include "base/json_reader.h"
+#include "config/config.h"
+#include "topology/cluster.h"
+
+enum { ENV_MAX = 1 << 16 };
+
+/* --- to the bridge --- */
+
+/* Whether the process's units are accelerators: those placed on nodes or robots hold none. */
+static bool holds_accelerators(const struct ray_join *join, const struct roost_component *it,
+                               int32_t rank)
+{
+    if (it->strategy == ROOST_STRATEGY_NODE)
+        return false;
+    const struct node_group *group =
+        cluster_find_group(join->cluster, sv_from(it->node_groups[it->node_group[rank]]));
+    return group && group->is_accelerator;
+}
+
+/* Marks the accelerators that the component's processes hold on a node. */
+static void mark_devices(const struct ray_join *join, const struct roost_component *it,
+                         int32_t node, bool *is_held)
+{
+    for (int32_t rank = 0; rank < it->world_size; rank++) {
+        if (it->cluster_node_rank[rank] != node || !holds_accelerators(join, it, rank))
+            continue;
+        for (int32_t i = it->first_hardware[rank]; i < it->first_hardware[rank + 1]; i++)
+            if (it->hardware[i] < CLUSTER_ACCELERATORS_MAX)
+                is_held[it->hardware[i]] = true;
+    }
+}
+
+static void put_part(struct text *out, const struct ray_join *join, int32_t node)
+{
+    bool is_held[CLUSTER_ACCELERATORS_MAX] = {false};
+    const char *id = join->cluster->nodes[node].id;
+    for (int32_t c = 0; c < join->commands->component_count; c++)
+        mark_devices(join, join->commands->components[c].placed, node, is_held);
+    text_printf(out, "{\"node\":%d,\"id\":", node);
+    text_json(out, sv_from(id));
+    text_puts(out, ",\"devices\":[");
+    bool is_first = true;
+    for (int32_t i = 0; i < CLUSTER_ACCELERATORS_MAX; i++) {
+        if (!is_held[i])
+            continue;
+        text_printf(out, "%s%d", is_first ? "" : ",", i);
+        is_first = false;
+    }
+    text_puts(out, "]}");
+}
+
+void ray_join_put(struct text *out, const struct ray_join *join)
+{
+    const struct roost_config *config = join->config;
+    const char *address = roost_config_ray_address(config);
+    text_printf(out, "{\"run\":\"%s\",\"num_nodes\":%d,\"reserve\":%s,\"address\":", join->run_id,
+                (int)config->num_nodes, roost_config_ray_reserves(config) ? "true" : "false");
+    if (address)
+        text_json(out, sv_from(address));
+    else
+        text_puts(out, "null");
+    text_puts(out, ",\"parts\":[");
+    for (int32_t i = 0; i < join->part_count; i++) {
+        text_puts(out, i ? "," : "");
+        put_part(out, join, join->node_of_part[i]);
+    }
+    text_puts(out, "]}");
+}
+
+/* --- from it --- */
+
+/* ["NAME=value", ...] as strings; NULL after saying why not. */
+static const char *const *read_env(struct json_reader *json, struct arena *arena, struct diag *diag)
+{
+    const char **env = NULL;
+    int32_t count = 0, room = 0;
+    struct json_token token = json_next(json, diag);
+    if (token.kind != JSON_ARRAY)
+        return NULL;
+    while ((token = json_next(json, diag)).kind == JSON_STRING && count < ENV_MAX) {
+        if (count + 1 >= room) {
+            room = room ? 2 * room : 64;
+            const char **grown = arena_array(arena, const char *, room);
+            if (grown && count)
+                memcpy(grown, env, (size_t)count * sizeof *grown);
+            env = grown;
+        }
+        const char *entry = env ? arena_copy(arena, token.text) : NULL;
+        if (!entry) {
+            diag_nomem(diag);
+            return NULL;
+        }
+        env[count++] = entry;
+    }
+    if (!env)
+        env = arena_array(arena, const char *, 1);
+    if (token.kind != JSON_ARRAY_END || !env)
+        return NULL;
+    env[count] = NULL;
+    return env;
+}
+
+static bool read_envs(struct ray_joined *out, struct json_reader *json, struct arena *arena,
+                      int32_t part_count, struct diag *diag)
+{
+    out->env_of_part = arena_zeroed(arena, const char *const *, part_count + 1);
+    if (!out->env_of_part || json_next(json, diag).kind != JSON_ARRAY)
+        return false;
+    for (int32_t i = 0; i < part_count; i++)
+        if (!(out->env_of_part[i] = read_env(json, arena, diag)))
+            return false;
+    return json_next(json, diag).kind == JSON_ARRAY_END;
+}
+
+bool ray_joined_read(struct ray_joined *out, struct arena *arena, struct strview text,
+                     int32_t part_count, struct diag *diag)
+{
+    size_t errors = diag->errors;
+    struct json_reader *json = json_reader_from_text("the answer of Ray", text, NULL);
+    *out = (struct ray_joined){0};
+    bool is_good = json && json_next(json, diag).kind == JSON_OBJECT;
+    struct json_token token;
+    while (is_good && (token = json_next(json, diag)).kind == JSON_KEY) {
+        if (sv_is(token.text, "namespace")) {
+            token = json_next(json, diag);
+            out->name_space = token.kind == JSON_STRING ? arena_copy(arena, token.text) : NULL;
+        } else if (sv_is(token.text, "env")) {
+            is_good = read_envs(out, json, arena, part_count, diag);
+        } else {
+            is_good = json_skip(json, diag) == ROOST_OK;
+        }
+    }
+    json_reader_free(json);
+    if (is_good && out->name_space && out->env_of_part)
+        return true;
+    if (diag->errors == errors) {
+        diag_error(diag, ROOST_ERR_BUG, NOWHERE,
+                   "the bridge to Ray gave no answer that can be read");
+        diag_hint(diag, "let ROOST_PYTHON be a Python with the same roost as this program");
+    }
+    return false;
+}

@@ -1,0 +1,359 @@
+/* run_parts.c - the birth of a run on the nodes of a Ray cluster.
+ *
+ * The supervisor is here; on every node that has a process of the run is a part of it. Each leases the
+ * ports of its processes and is sent what they are executed with, which is made of the environment that
+ * its node has. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <roost/port.h>
+
+#include "base/text.h"
+#include "config/config.h"
+#include "launch/local/spec.h"
+#include "launch/local/spec_write.h"
+#include "launch/ray/ask.h"
+#include "launch/ray/join.h"
+#include "launch/run_birth.h"
+#include "topology/cluster.h"
+
+struct parts_birth {
+    struct birth *birth;
+    struct arena *arena;
+    int32_t count;
+    int32_t *node_of_part;
+    int32_t *part_of_node; /* -1 = none */
+    const char **words;    /* [count + 1]: "node 2 (10.0.0.3)" */
+    struct ray_joined joined;
+    size_t *taken; /* [count]: ports that the part has told */
+    char home[PATH_MAX], config_dir[PATH_MAX];
+};
+
+static bool say_nomem(const struct birth *birth)
+{
+    diag_nomem(birth->diag);
+    return false;
+}
+
+/* --- which nodes --- */
+
+static int32_t node_of(const struct birth *birth, const struct port_request *request)
+{
+    return birth->commands->components[request->component].placed->cluster_node_rank[request->rank];
+}
+
+static const char *name_node(struct parts_birth *it, int32_t node)
+{
+    const char *address = it->birth->options->cluster->nodes[node].address;
+    char words[128];
+    snprintf(words, sizeof words, "node %d (%s)", node, address ? address : "no address");
+    return arena_copy(it->arena, sv_from(words));
+}
+
+static bool list_parts(struct parts_birth *it)
+{
+    const struct birth *birth = it->birth;
+    const struct roost_cluster *cluster = birth->options->cluster;
+    it->node_of_part = arena_zeroed(it->arena, int32_t, cluster->node_count + 1);
+    it->part_of_node = arena_array(it->arena, int32_t, cluster->node_count + 1);
+    it->words = arena_zeroed(it->arena, const char *, cluster->node_count + 1);
+    if (!it->node_of_part || !it->part_of_node || !it->words)
+        return say_nomem(birth);
+    for (int32_t node = 0; node < cluster->node_count; node++)
+        it->part_of_node[node] = -1;
+    for (int32_t c = 0; c < birth->commands->component_count; c++) {
+        const struct roost_component *placed = birth->commands->components[c].placed;
+        for (int32_t rank = 0; rank < placed->world_size; rank++)
+            it->part_of_node[placed->cluster_node_rank[rank]] = 0;
+    }
+    for (int32_t node = 0; node < cluster->node_count; node++) {
+        if (it->part_of_node[node] < 0)
+            continue;
+        if (!cluster->nodes[node].id || !cluster->nodes[node].id[0]) {
+            diag_error(birth->diag, ROOST_ERR_USAGE, NOWHERE,
+                       "node %d of the plan is no node of a Ray cluster", node);
+            diag_hint(birth->diag, "leave --cluster and ROOST_CLUSTER out, or run it with "
+                                   "--engine local");
+            return false;
+        }
+        it->node_of_part[it->count] = node;
+        it->part_of_node[node] = it->count;
+        if (!(it->words[it->count++] = name_node(it, node)))
+            return say_nomem(birth);
+    }
+    it->taken = arena_zeroed(it->arena, size_t, it->count + 1);
+    return it->taken || say_nomem(birth);
+}
+
+/* Folders by their whole paths: a part is somewhere else. */
+static bool find_folders(struct parts_birth *it)
+{
+    const char *name = it->birth->options->config->source.name;
+    const char *slash = strrchr(name, '/');
+    size_t len = slash ? (size_t)(slash - name) : 0;
+    if (getcwd(it->home, sizeof it->home)) {
+        int wrote = name[0] == '/'
+                        ? snprintf(it->config_dir, sizeof it->config_dir, "%.*s/", (int)len, name)
+                        : snprintf(it->config_dir, sizeof it->config_dir, "%s/%.*s", it->home,
+                                   (int)len, name);
+        if (wrote < (int)sizeof it->config_dir)
+            return true;
+        errno = ENAMETOOLONG;
+    }
+    diag_error(it->birth->diag, ROOST_ERR_IO, NOWHERE, "cannot find the working directory: %s",
+               strerror(errno));
+    diag_hint(it->birth->diag, "run it from a folder that is there, with a shorter path");
+    return false;
+}
+
+/* --- joining --- */
+
+/* A memory file of a text, which it releases; -1 with errno. */
+static int file_of(struct text *text)
+{
+    int file = text->has_failed ? -1 : memfd_create("roost-text", MFD_CLOEXEC);
+    errno = text->has_failed ? ENOMEM : errno;
+    for (size_t done = 0; file >= 0 && done < text->len;) {
+        ssize_t more = write(file, text->bytes + done, text->len - done);
+        if (more <= 0) {
+            close(file);
+            file = -1;
+        }
+        done += more > 0 ? (size_t)more : 0;
+    }
+    text_release(text);
+    return file;
+}
+
+static bool send_join(struct parts_birth *it)
+{
+    struct birth *birth = it->birth;
+    char python[PATH_MAX];
+    struct ray_join join = {.run_id = birth->run->dir.id,
+                            .config = birth->options->config,
+                            .cluster = birth->options->cluster,
+                            .commands = birth->commands,
+                            .node_of_part = it->node_of_part,
+                            .part_count = it->count};
+    if (!ray_find_python(birth->options->python, python, sizeof python))
+        snprintf(python, sizeof python, "python3");
+    struct text json = TEXT_INIT, file = TEXT_INIT;
+    ray_join_put(&json, &join);
+    const char *words = text_string(&json);
+    spec_put_list(&file, (const char *const[]){python, "-m", "roost._ray_run", NULL});
+    spec_put_list(&file, birth->options->env);
+    spec_put_list(&file, it->words);
+    spec_put_list(&file, (const char *const[]){words ? words : "", NULL});
+    bool is_whole = words != NULL;
+    text_release(&json);
+    struct setup setup = birth_setup(birth);
+    setup.part_count = it->count;
+    int fd = file_of(&file);
+    if (!is_whole && fd >= 0)
+        close(fd);
+    return birth_send_file(birth, MSG_SETUP, &setup, sizeof setup, is_whole ? fd : -1);
+}
+
+/* What the inbox has of the parts; NULL = nothing. */
+static const char *look_inside(const struct roost_run *run, struct roost_part_head *head,
+                               size_t *out_len)
+{
+    if (run->inbox.len < sizeof *head)
+        return NULL;
+    memcpy(head, run->inbox.body, sizeof *head);
+    *out_len = run->inbox.len - sizeof *head;
+    return run->inbox.body + sizeof *head;
+}
+
+/* A part, or the bridge, says no. */
+static bool say_refused(struct parts_birth *it, const struct roost_part_head *head,
+                        const char *body, size_t len)
+{
+    struct diag *diag = it->birth->diag;
+    struct roost_error err;
+    const char *node = head->part >= 0 && head->part < it->count ? it->words[head->part] : "Ray";
+    if (head->type == MSG_REFUSED && len == sizeof err) {
+        memcpy(&err, body, sizeof err);
+        diag_error(diag, err.code, NOWHERE, "%s: %.400s", node, err.message);
+        if (err.hint[0])
+            diag_hint(diag, "%s", err.hint);
+    } else if (head->type == ROOST_PART_REFUSED &&
+               ray_say_answer((struct strview){body, len}, diag)) {
+        return false;
+    } else {
+        diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "%s is lost: %.*s", node,
+                   (int)(len < 400 ? len : 400), head->type == ROOST_PART_GONE ? body : "");
+        diag_hint(diag, "`ray status` lists the nodes");
+    }
+    return false;
+}
+
+/* The next message of this type, from a part or the bridge (part -1); false after saying why. */
+static bool expect(struct parts_birth *it, int32_t type, struct roost_part_head *head,
+                   const char **out_body, size_t *out_len)
+{
+    for (;;) {
+        if (!birth_expect(it->birth, MSG_PART))
+            return false;
+        *out_body = look_inside(it->birth->run, head, out_len);
+        if (*out_body && head->type == type)
+            return true;
+        if (it->birth->run->inbox.fd >= 0)
+            close(it->birth->run->inbox.fd);
+        if (*out_body && (head->type == ROOST_PART_REFUSED || head->type == ROOST_PART_GONE ||
+                          head->type == MSG_REFUSED))
+            return say_refused(it, head, *out_body, *out_len);
+    }
+}
+
+static bool take_joined(struct parts_birth *it)
+{
+    struct birth *birth = it->birth;
+    struct roost_part_head head;
+    const char *body;
+    size_t len;
+    struct stat info;
+    if (!expect(it, ROOST_PART_JOINED, &head, &body, &len))
+        return false;
+    int fd = birth->run->inbox.fd;
+    void *map = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0)
+        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (map == MAP_FAILED) {
+        errno = EPROTO;
+        return birth_say_channel(birth);
+    }
+    bool is_good =
+        ray_joined_read(&it->joined, it->arena, (struct strview){map, (size_t)info.st_size},
+                        it->count, birth->diag);
+    (void)munmap(map, (size_t)info.st_size);
+    if (is_good)
+        snprintf(birth->name_space, sizeof birth->name_space, "%s", it->joined.name_space);
+    return is_good;
+}
+
+/* --- ports --- */
+
+static bool send_setups(struct parts_birth *it)
+{
+    struct birth *birth = it->birth;
+    const struct commands *commands = birth->commands;
+    for (int32_t part = 0; part < it->count; part++) {
+        struct {
+            struct roost_part_head head;
+            struct setup setup;
+        } message = {.head = {part, MSG_SETUP}, .setup = birth_setup(birth)};
+        struct text wants = TEXT_INIT;
+        message.setup.is_part = true;
+        message.setup.process_count = 0;
+        memset(message.setup.runtime_dir, 0, sizeof message.setup.runtime_dir); /* it has its own */
+        for (size_t i = 0; i < commands->port_count; i++) {
+            if (node_of(birth, &commands->ports[i]) != it->node_of_part[part])
+                continue;
+            struct roost_port_want want = {.count = commands->ports[i].count,
+                                           .is_handed = commands->ports[i].is_handed};
+            text_append(&wants, (const char *)&want, sizeof want);
+            message.setup.want_count++;
+        }
+        for (int32_t c = 0; c < commands->component_count; c++) {
+            const struct roost_component *placed = commands->components[c].placed;
+            for (int32_t rank = 0; rank < placed->world_size; rank++)
+                message.setup.process_count +=
+                    placed->cluster_node_rank[rank] == it->node_of_part[part];
+        }
+        if (!birth_send_file(birth, MSG_PART, &message, sizeof message, file_of(&wants)))
+            return false;
+    }
+    return true;
+}
+
+/* The next ports of a part are for its next requests. */
+static bool place_ports(struct parts_birth *it, int32_t part, const char *body, size_t len)
+{
+    const struct commands *commands = it->birth->commands;
+    size_t seen = 0, end = it->taken[part] + len / sizeof(int32_t);
+    for (size_t i = 0; i < commands->port_count && it->taken[part] < end; i++) {
+        if (node_of(it->birth, &commands->ports[i]) != it->node_of_part[part] ||
+            seen++ < it->taken[part])
+            continue;
+        memcpy(&it->birth->ports[i], body, sizeof(int32_t));
+        body += sizeof(int32_t);
+        it->taken[part]++;
+    }
+    return it->taken[part] == end;
+}
+
+static bool take_ports(struct parts_birth *it)
+{
+    struct birth *birth = it->birth;
+    birth->ports = arena_zeroed(it->arena, int32_t, birth->commands->port_count + 1);
+    if (!birth->ports)
+        return say_nomem(birth);
+    for (size_t got = 0; got < birth->commands->port_count;) {
+        struct roost_part_head head;
+        const char *body;
+        size_t len;
+        if (!expect(it, MSG_PORTS, &head, &body, &len))
+            return false;
+        if (head.part < 0 || head.part >= it->count || len < sizeof(int32_t) ||
+            !place_ports(it, head.part, body, len)) {
+            errno = EPROTO;
+            return birth_say_channel(birth);
+        }
+        got += len / sizeof(int32_t);
+    }
+    return true;
+}
+
+/* --- commands --- */
+
+/* What the part starts; -1 after saying why, or with errno. */
+static int write_commands(struct parts_birth *it, int32_t part)
+{
+    struct birth *birth = it->birth;
+    struct launch_options wanted = birth->commands->options;
+    wanted.env = it->joined.env_of_part[part];
+    wanted.home = it->home;
+    wanted.config_dir = it->config_dir;
+    /* What is wrong with them was said of the same commands before. */
+    struct diag quiet = diag_start(NULL, NULL);
+    struct run_values values = {.run_id = birth->run->dir.id,
+                                .name_space = birth->name_space,
+                                .ports = birth->ports,
+                                .only_node = &it->node_of_part[part]};
+    struct commands *commands = commands_new(&wanted, &quiet);
+    int file = -1;
+    errno = ENOMEM;
+    if (commands && commands_fill(commands, &values, &quiet))
+        file = spec_write(commands, birth->ports, values.only_node);
+    commands_free(commands);
+    return file;
+}
+
+/* Each part gets its own, one after the other: those of one node are in memory at a time. */
+static bool send_commands(struct parts_birth *it)
+{
+    for (int32_t part = 0; part < it->count; part++) {
+        struct roost_part_head head = {part, MSG_START};
+        if (!birth_send_file(it->birth, MSG_PART, &head, sizeof head, write_commands(it, part)))
+            return false;
+    }
+    return true;
+}
+
+bool birth_on_ray(struct birth *birth)
+{
+    struct parts_birth it = {.birth = birth, .arena = &birth->run->arena};
+    return list_parts(&it) && find_folders(&it) && send_join(&it) && take_joined(&it) &&
+           send_setups(&it) && take_ports(&it) && send_commands(&it) && birth_describe(birth) &&
+           birth_send_file(birth, MSG_START, "", 0,
+                           spec_write_outline(birth->commands, it.part_of_node));
+}

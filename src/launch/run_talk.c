@@ -1,0 +1,98 @@
+/* run_talk.c - the driver and a supervisor that has not begun yet. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/local/clock.h"
+#include "launch/run_birth.h"
+
+enum { ANSWER_MS = 60000 };
+
+static int stop_fd(const struct birth *birth)
+{
+    const struct roost_run_options *options = birth->options;
+    return birth->is_on_ray && options->stop_fd > 0 && options->is_stopped ? options->stop_fd : -1;
+}
+
+/* Whoever wanted the run does not want it any more. */
+static bool is_given_up(struct birth *birth)
+{
+    const struct roost_run_options *options = birth->options;
+    int fd = stop_fd(birth);
+    if (fd < 0 || poll(&(struct pollfd){fd, POLLIN, 0}, 1, 0) <= 0 ||
+        !options->is_stopped(options->stop_ctx))
+        return false;
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "stopped before it began");
+    diag_hint(birth->diag, "nothing of it is left");
+    return true;
+}
+
+static void wait_for_more(const struct birth *birth, int64_t left)
+{
+    struct pollfd fds[2] = {{birth->run->channel, POLLIN, 0}, {stop_fd(birth), POLLIN, 0}};
+    (void)poll(fds, 2, (int)left);
+}
+
+/* How long an answer may take: on Ray nodes are waited for, and whoever waits says so and has limits. */
+static int64_t deadline_of(const struct birth *birth)
+{
+    return birth->is_on_ray ? INT64_MAX : clock_ms() + ANSWER_MS;
+}
+
+bool birth_expect(struct birth *birth, enum message_type type)
+{
+    struct roost_run *run = birth->run;
+    int64_t deadline = deadline_of(birth);
+    for (;;) {
+        enum channel_result result = channel_receive(run->channel, &run->inbox);
+        if (result == CHANNEL_OK && run->inbox.type == type)
+            return true;
+        if (result == CHANNEL_OK && run->inbox.type == MSG_REFUSED &&
+            run->inbox.len == sizeof(struct roost_error)) {
+            struct roost_error err;
+            memcpy(&err, run->inbox.body, sizeof err);
+            diag_again(birth->diag, &err);
+            return false;
+        }
+        if (result != CHANNEL_AGAIN) {
+            diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+                       "the guardian of the run ended before it began");
+            diag_hint(birth->diag, "is `program` the roost program that came with this library?");
+            return false;
+        }
+        int64_t left = deadline == INT64_MAX ? -1 : deadline - clock_ms();
+        if (deadline != INT64_MAX && left <= 0) {
+            diag_error(birth->diag, ROOST_ERR_TIMEOUT, NOWHERE,
+                       "the supervisor of the run gives no answer");
+            diag_hint(birth->diag, "the machine is very busy: try again");
+            return false;
+        }
+        if (is_given_up(birth))
+            return false;
+        wait_for_more(birth, left);
+    }
+}
+
+bool birth_say_channel(struct birth *birth)
+{
+    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "cannot reach the supervisor of the run: %s",
+               strerror(errno));
+    diag_hint(birth->diag, "try again");
+    return false;
+}
+
+bool birth_send_file(struct birth *birth, enum message_type type, const void *body, size_t len,
+                     int file)
+{
+    enum channel_result result = CHANNEL_FAILED;
+    int channel = birth->run->channel;
+    while (file >= 0 &&
+           (result = channel_send(channel, (uint16_t)type, body, len, file)) == CHANNEL_AGAIN)
+        (void)poll(&(struct pollfd){channel, POLLOUT, 0}, 1, 1000);
+    int error = errno;
+    if (file >= 0)
+        close(file);
+    errno = error;
+    return result == CHANNEL_OK || birth_say_channel(birth);
+}

@@ -1,0 +1,95 @@
+"""A bridge of a run on several nodes that are all this machine: what roost._ray_run is, without Ray.
+
+It is started in the place of ROOST_PYTHON. FAULT in its environment makes it misbehave:
+  refuse        it cannot join
+  garbage       it joins with an answer that nobody can read
+  gone:N        part N is gone before it has leased its ports
+  lose:N:FILE   part N is lost as soon as FILE is there
+"""
+
+import json
+import os
+import select
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+from roost import _roost
+from roost._program import find_program
+
+HEAD = struct.Struct("=ii")
+
+
+class Bridge:
+    def __init__(self) -> None:
+        self.carrier = _roost.Carrier(3)
+        self.parts: list[_roost.Carrier | None] = []
+        self.fault = os.environ.get("FAULT", "").split(":")
+
+    def send(self, part: int, kind: int, body: bytes, file: bytes | None = None) -> None:
+        while not self.carrier.send(_roost.PART_MESSAGE, HEAD.pack(part, kind) + body, file):
+            select.select([], [self.carrier.fileno()], [])
+
+    def join(self) -> None:
+        select.select([self.carrier.fileno()], [], [])
+        message = self.carrier.receive()
+        assert message and message[2]
+        asked: dict[str, Any] = json.loads(message[2])
+        if self.fault[0] == "refuse":
+            error = {"error": {"code": "engine", "message": "there is no way", "hint": "find one"}}
+            self.send(-1, _roost.PART_REFUSED, json.dumps(error).encode())
+            sys.exit(1)
+        (Path.cwd() / "asked.json").write_text(json.dumps(asked))
+        for part in asked["parts"]:
+            self.parts.append(_roost.Carrier.start_part(find_program(), asked["run"], part["node"], "/tmp", [f"{name}={os.environ[name]}" for name in ("XDG_RUNTIME_DIR",)]))
+        environments = [[f"PATH={os.environ['PATH']}", f"OF_THE_NODE={part['node']}"] for part in asked["parts"]]
+        joined = {"namespace": 7} if self.fault[0] == "garbage" else {"namespace": "far", "env": environments}
+        self.send(-1, _roost.PART_JOINED, b"", json.dumps(joined).encode())
+        if self.fault[0] == "gone":
+            self.lose(int(self.fault[1]), "it was too far away")
+
+    def lose(self, index: int, why: str) -> None:
+        part = self.parts[index]
+        if part is not None:
+            part.close()
+            self.parts[index] = None
+            self.send(index, _roost.PART_GONE, why.encode())
+
+    def hand_on(self) -> bool:
+        while (message := self.carrier.receive()) is not None:
+            index, kind = HEAD.unpack_from(message[1])
+            if index < 0:
+                return kind != _roost.PART_CLOSE
+            part = self.parts[index]
+            if part is not None:
+                part.send(kind, message[1][HEAD.size :], message[2])
+        return True
+
+    def hear(self, index: int) -> None:
+        part = self.parts[index]
+        try:
+            while part is not None and (message := part.receive()) is not None:
+                self.send(index, message[0], message[1])
+        except EOFError:
+            self.lose(index, "")
+
+    def serve(self) -> None:
+        self.join()
+        while True:
+            fds = {part.fileno(): index for index, part in enumerate(self.parts) if part is not None}
+            ready, _, _ = select.select([self.carrier.fileno(), *fds], [], [], 0.05)
+            for fd in ready:
+                if fd in fds:
+                    self.hear(fds[fd])
+                elif not self.hand_on():
+                    return
+            if self.fault[0] == "lose" and os.path.exists(self.fault[2]):
+                self.lose(int(self.fault[1]), "somebody pulled the plug")
+
+
+if __name__ == "__main__":
+    try:
+        Bridge().serve()
+    except EOFError:
+        pass
