@@ -11,6 +11,8 @@ struct caller_object {
     struct rank_list ranks;
 };
 
+/* There is no clear, as a tuple has none: what is in a cycle with it can be cleared, and it can be called to
+ * its end. */
 static int traverse(PyObject *self, visitproc visit, void *arg)
 {
     const struct caller_object *it = (const struct caller_object *)self;
@@ -21,19 +23,12 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int clear(PyObject *self)
-{
-    struct caller_object *it = (struct caller_object *)self;
-    Py_CLEAR(it->site);
-    Py_CLEAR(it->make);
-    return 0;
-}
-
 static void dealloc(PyObject *self)
 {
     struct caller_object *it = (struct caller_object *)self;
     PyObject_GC_UnTrack(self);
-    clear(self);
+    Py_XDECREF(it->site);
+    Py_XDECREF(it->make);
     Py_XDECREF(it->group);
     Py_XDECREF(it->method);
     rank_list_close(&it->ranks);
@@ -116,13 +111,8 @@ static PyGetSetDef fields[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, new},
-    {Py_tp_dealloc, dealloc},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_call, call},
-    {Py_tp_getset, fields},
-    {0, NULL},
+    {Py_tp_new, new},   {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse},
+    {Py_tp_call, call}, {Py_tp_getset, fields},   {0, NULL},
 };
 
 PyType_Spec caller_spec = {
