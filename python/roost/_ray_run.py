@@ -179,6 +179,8 @@ def main() -> int:
         return 1
     try:
         asyncio.run(serve(carrier, engine, asked))
+    except EOFError:  # the supervisor is gone
+        return 1
     finally:
         engine.close()
     return 0

@@ -2,10 +2,12 @@
 
 What one supervisor decides for all of them, what their parts do, and what is left when one of them is gone."""
 
+import asyncio
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from roost import _roost
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOST = os.environ.get("ROOST", str(ROOT / "build/roost"))
@@ -314,6 +318,43 @@ def test_with_keep_going_the_other_nodes_go_on(home: Home) -> None:
 
 
 # --- before it begins
+
+
+def test_the_engine_is_the_options_else_the_environments_else_the_configs(home: Home) -> None:
+    nodes = shell("echo $OF_THE_NODE")
+    home.start({"a": EVERYWHERE}, {"a": nodes}).end()
+    for words, more, status, said in (
+        (["c.yaml", "roost.engine=ray"], {}, 0, "[a/2] 2"),
+        (["c.yaml", "roost.engine=local"], {"ROOST_ENGINE": "ray"}, 0, "[a/2] 2"),
+        (["--engine", "local", "c.yaml", "roost.engine=ray"], {"ROOST_ENGINE": "ray"}, 0, "[a/2] \n"),
+        (["c.yaml"], {"ROOST_ENGINE": ""}, 0, "[a/2] \n"),
+    ):
+        run = Run(home, ["run", "--cluster", "nodes.json", *words], more)
+        assert run.end() == status, run.err
+        assert said in run.out and ("simulated" in run.err) == (said == "[a/2] \n"), words
+
+
+def test_what_a_part_is_told_is_put_in_order() -> None:
+    """Calls of an actor of Ray may overtake each other."""
+    from collections import deque
+
+    from roost._ray_part import Part
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    part = Part.__new__(Part)
+    part._carrier, part._unsent, part._heard, part._early, part._is_over = _roost.Carrier(ours.detach()), deque(), 0, {}, False
+    message = lambda number: (number, b"%d" % number, None)  # noqa: E731
+
+    async def say() -> list[int]:
+        await part.say(2, [message(4)])
+        await part.say(0, [message(1), message(2)])
+        await part.say(1, [message(3)])
+        await part.say(3, [])
+        other = _roost.Carrier(theirs.detach())
+        return [received[0] for _ in range(4) if (received := other.receive())]
+
+    assert asyncio.run(say()) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

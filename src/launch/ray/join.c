@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "topology/cluster.h"
 
-enum { ENV_MAX = 1 << 16 };
+enum { ENV_MAX = 1 << 16, VARIABLE_MAX = 1 << 20 };
 
 /* --- to the bridge --- */
 
@@ -121,7 +121,8 @@ bool ray_joined_read(struct ray_joined *out, struct arena *arena, struct strview
                      int32_t part_count, struct diag *diag)
 {
     size_t errors = diag->errors;
-    struct json_reader *json = json_reader_from_text("the answer of Ray", text, NULL);
+    struct json_limits limits = {.max_string = VARIABLE_MAX};
+    struct json_reader *json = json_reader_from_text("the answer of Ray", text, &limits);
     *out = (struct ray_joined){0};
     bool is_good = json && json_next(json, diag).kind == JSON_OBJECT;
     struct json_token token;
