@@ -398,4 +398,4 @@ def test_a_python_that_is_not_one_is_said_with_its_cure(home: Home, tmp_path: Pa
     assert run.end() == 5 and "the bridge to the nodes has ended before the run began (status 1)" in run.err and cure in run.err
     (tmp_path / "ray.py").write_text("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')\n")
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, ROOST_PYTHON=sys.executable, PYTHONPATH=f"{tmp_path}:{home.env['PYTHONPATH']}")
-    assert run.end() == 5 and "the engine 'ray' needs Ray, which is not installed" in run.err and "pip install 'roost[ray]'" in run.err
+    assert run.end() == 5 and "the engine 'ray' needs Ray, which is not installed" in run.err and "pip install 'ray[default]>=2.47'" in run.err
