@@ -14,7 +14,7 @@
 
 #include "launch/local/clock.h"
 
-enum { LEAVE_MS = 500, STALE_SECONDS = 60 };
+enum { LEAVE_MS = 10000, STALE_SECONDS = 60 }; /* killed processes go when they get a turn */
 
 /* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
 static bool find_mount(char *out, size_t size)
