@@ -42,7 +42,7 @@ class Bridge:
             sys.exit(1)
         (Path.cwd() / "asked.json").write_text(json.dumps(asked))
         for part in asked["parts"]:
-            self.parts.append(_roost.Carrier.start_part(find_program(), asked["run"], part["node"], "/tmp", [f"{name}={os.environ[name]}" for name in ("XDG_RUNTIME_DIR",)]))
+            self.parts.append(_roost.Carrier.start_part(find_program(), asked["run"], part["node"], os.getcwd(), [f"{name}={os.environ[name]}" for name in ("XDG_RUNTIME_DIR",)]))
         environments = [[f"PATH={os.environ['PATH']}", f"OF_THE_NODE={part['node']}"] for part in asked["parts"]]
         joined = {"namespace": 7} if self.fault[0] == "garbage" else {"namespace": "far", "env": environments}
         self.send(-1, _roost.PART_JOINED, b"", json.dumps(joined).encode())

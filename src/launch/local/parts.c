@@ -1,31 +1,20 @@
-/* parts.c - workers on other nodes: what they are told, and what is told of them. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+/* parts.c - the way to the parts and back: what workers on other nodes are told, who is gone, the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "launch/local/clock.h"
 #include "launch/local/parts_internal.h"
-#include "launch/local/spawn.h"
 
 enum {
     END_MS = 30000,   /* for parts to end: they sweep what their workers left */
     CLOSE_MS = 30000, /* for the bridge to give everything back */
 };
 
-static int32_t part_of(const struct supervisor *supervisor, const struct worker *worker)
-{
-    return worker_process(supervisor, worker)->part;
-}
-
 const char *parts_node(const struct supervisor *supervisor, const struct worker *worker)
 {
-    return spec_string(&supervisor->parts->spec.nodes, part_of(supervisor, worker));
+    return spec_string(&supervisor->parts->spec.nodes, parts_of(supervisor, worker));
 }
 
 /* --- out --- */
@@ -64,7 +53,7 @@ void parts_flush(struct supervisor *supervisor)
 
 bool parts_begin(struct supervisor *supervisor, struct worker *worker)
 {
-    int32_t part = part_of(supervisor, worker);
+    int32_t part = parts_of(supervisor, worker);
     struct tell tell = {worker->component, worker->rank, worker->life, 0};
     worker->state = WORKER_ASKED;
     worker->was_told = false;
@@ -81,137 +70,10 @@ bool parts_begin(struct supervisor *supervisor, struct worker *worker)
 void parts_signal(struct supervisor *supervisor, const struct worker *worker, int32_t number)
 {
     struct tell tell = {worker->component, worker->rank, worker->life, number};
-    put(supervisor->parts, part_of(supervisor, worker), MSG_TELL, &tell, sizeof tell);
+    put(supervisor->parts, parts_of(supervisor, worker), MSG_TELL, &tell, sizeof tell);
 }
 
-/* --- what parts tell --- */
-
-/* The worker that a part may tell of: its own. */
-static struct worker *find_worker(struct supervisor *supervisor, int32_t part, int32_t component,
-                                  int32_t rank)
-{
-    struct worker *worker = worker_at(supervisor, component, rank);
-    return worker && part_of(supervisor, worker) == part ? worker : NULL;
-}
-
-/* The files are there from a worker's first moment, as on one machine. */
-static bool make_logs(struct supervisor *supervisor, struct worker *worker)
-{
-    int logs[2];
-    if (worker->has_logs)
-        return true;
-    if (!worker_open_logs(supervisor, worker, logs))
-        return false;
-    close(logs[0]);
-    close(logs[1]);
-    return true;
-}
-
-static void tell_logs(struct supervisor *supervisor, const struct worker *worker)
-{
-    if (supervisor->has_told_full)
-        return;
-    supervisor->has_told_full = true;
-    outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
-               "its logs cannot be kept here: %s", strerror(errno));
-}
-
-static void keep_log(struct supervisor *supervisor, int32_t part, const char *body, size_t len)
-{
-    struct log_piece head;
-    if (len < sizeof head)
-        return;
-    memcpy(&head, body, sizeof head);
-    struct worker *worker = find_worker(supervisor, part, head.component, head.rank);
-    if (!worker || head.stream < 0 || head.stream > 1 || head.offset < 0)
-        return;
-    int fd = make_logs(supervisor, worker)
-                 ? worker_open_log(supervisor, worker, head.stream, O_WRONLY)
-                 : -1;
-    for (size_t done = sizeof head; fd >= 0 && done < len;) {
-        ssize_t wrote =
-            pwrite(fd, body + done, len - done, head.offset + (int64_t)(done - sizeof head));
-        if (wrote <= 0) {
-            close(fd);
-            fd = -1;
-        } else {
-            done += (size_t)wrote;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    else
-        tell_logs(supervisor, worker);
-}
-
-static void begins(struct supervisor *supervisor, struct worker *worker,
-                   const struct roost_event *event)
-{
-    if (worker->state != WORKER_ASKED || worker->life != event->life)
-        return;
-    supervisor->components[worker->component].asked--;
-    worker->started_at = event->started_at;
-    worker->started = clock_read(CLOCK_MONOTONIC);
-    if (!make_logs(supervisor, worker))
-        tell_logs(supervisor, worker);
-    struct spawned spawned = {.pid = event->pid, .pidfd = -1};
-    worker_begins(supervisor, worker, &spawned, -1);
-}
-
-static void ends(struct supervisor *supervisor, struct worker *worker, struct roost_event *event)
-{
-    if (worker->state != WORKER_RUNNING || worker->life != event->life)
-        return;
-    bool is_ours = event->signal == SIGKILL || event->signal == supervisor->stop_signal;
-    if (event->end == ROOST_END_CRASHED && worker->was_told && is_ours)
-        event->end = ROOST_END_KILLED;
-    lives_ended(supervisor, worker, event);
-}
-
-static void fails(struct supervisor *supervisor, int32_t part, struct worker *worker,
-                  const struct roost_event *event)
-{
-    if (worker && worker->state == WORKER_ASKED)
-        lives_lose(supervisor, worker, "");
-    lives_fail(supervisor, worker, event->code, "%s: %s",
-               spec_string(&supervisor->parts->spec.nodes, part), event->message);
-}
-
-/* Not the end of the run, but it does not end well. */
-static void problem(struct supervisor *supervisor, const struct roost_event *event)
-{
-    outbox_put(supervisor, event);
-    if (event->code == ROOST_ERR_IO || supervisor->has_failed)
-        return;
-    supervisor->has_failed = true;
-    supervisor->failure = *event;
-}
-
-static void take_event(struct supervisor *supervisor, int32_t part, struct roost_event *event)
-{
-    struct worker *worker = find_worker(supervisor, part, event->component, event->rank);
-    switch ((int)event->kind) {
-    case ROOST_EVENT_STARTED:
-        if (worker)
-            begins(supervisor, worker, event);
-        break;
-    case ROOST_EVENT_ENDED:
-        if (worker)
-            ends(supervisor, worker, event);
-        break;
-    case ROOST_EVENT_READY:
-        if (worker && worker->life == event->life)
-            ready_told(supervisor, worker);
-        break;
-    case EVENT_FAILED: fails(supervisor, part, worker, event); break;
-    case ROOST_EVENT_PROBLEM: problem(supervisor, event); break;
-    case ROOST_EVENT_NOTE:
-        outbox_say(supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK, "%s: %s",
-                   spec_string(&supervisor->parts->spec.nodes, part), event->message);
-        break;
-    default: break;
-    }
-}
+/* --- what is gone --- */
 
 /* A part is gone with everything that it had. */
 static void lose_part(struct supervisor *supervisor, int32_t part, const char *why)
@@ -230,12 +92,12 @@ static void lose_part(struct supervisor *supervisor, int32_t part, const char *w
         struct roost_event event = outbox_event(ROOST_EVENT_PROBLEM, NULL);
         event.code = ROOST_ERR_ENGINE;
         memcpy(event.message, words, sizeof words);
-        problem(supervisor, &event);
+        parts_problem(supervisor, &event);
     } else {
         lives_fail(supervisor, NULL, ROOST_ERR_ENGINE, "%s", words);
     }
     for (int32_t i = 0; i < supervisor->spec.process_count; i++)
-        if (part_of(supervisor, &supervisor->workers[i]) == part)
+        if (parts_of(supervisor, &supervisor->workers[i]) == part)
             lives_lose(supervisor, &supervisor->workers[i], words);
 }
 
@@ -289,9 +151,9 @@ static void take(struct supervisor *supervisor, const struct message *message)
     switch (head.type) {
     case MSG_EVENTS:
         while (message_take_event(body, len, &read, &event))
-            take_event(supervisor, head.part, &event);
+            parts_take_event(supervisor, head.part, &event);
         break;
-    case MSG_LOG: keep_log(supervisor, head.part, body, len); break;
+    case MSG_LOG: parts_take_log(supervisor, head.part, body, len); break;
     case MSG_REFUSED: refuse_late(supervisor, head.part, body, len); break;
     case ROOST_PART_GONE:
         snprintf(why, sizeof why, "%.*s", (int)len, body);

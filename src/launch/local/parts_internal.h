@@ -1,4 +1,5 @@
-/* parts_internal.h - what parts.c (a run's life) and parts_open.c (its birth) share. */
+/* parts_internal.h - what parts.c (a run's life), parts_events.c (its workers') and parts_open.c (its birth)
+ * share. */
 #ifndef LAUNCH_LOCAL_PARTS_INTERNAL_H
 #define LAUNCH_LOCAL_PARTS_INTERNAL_H
 
@@ -23,5 +24,19 @@ struct parts {
 
 /* Waits a moment for the bridge's end to be known, and returns it in words. */
 const char *parts_bridge_end(struct supervisor *supervisor);
+
+static inline int32_t parts_of(const struct supervisor *supervisor, const struct worker *worker)
+{
+    return worker_process(supervisor, worker)->part;
+}
+
+/* --- parts_events.c --- */
+
+/* An event of a part, and bytes that a worker of it has written. */
+void parts_take_event(struct supervisor *supervisor, int32_t part, struct roost_event *event);
+void parts_take_log(struct supervisor *supervisor, int32_t part, const char *body, size_t len);
+
+/* Says what is not the end of the run, but does not let it end well. */
+void parts_problem(struct supervisor *supervisor, const struct roost_event *event);
 
 #endif

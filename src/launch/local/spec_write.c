@@ -28,7 +28,7 @@ static void put_after(struct text *out, const struct launch_config *launch)
 static int32_t ready_port(const struct commands *commands, const struct launch_config *launch,
                           int32_t first, int32_t count, const int32_t *ports)
 {
-    if (!launch || launch->ready != READY_PORT)
+    if (!launch || launch->ready != READY_PORT || !ports)
         return 0;
     for (int32_t i = first; i < first + count; i++)
         if (commands->ports[i].name && sv_is(launch->ready_what.text, commands->ports[i].name))

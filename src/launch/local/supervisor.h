@@ -124,7 +124,6 @@ struct supervisor {
     size_t outbox_sent;
     struct parcel *parcels; /* descriptors among them, in their order */
     size_t parcel_count, parcel_room;
-    bool is_driver_gone;
 
     struct parts *parts; /* NULL = the workers are here */
 
@@ -133,6 +132,8 @@ struct supervisor {
     size_t ship_mark;        /* events before it go out when the logs of this round have */
     bool is_shipping;        /* a round is under way */
     bool is_over;            /* nothing more is wanted */
+
+    bool is_driver_gone;
 };
 
 /* --- workers.c --- */

@@ -76,9 +76,7 @@ bool ray_say_answer(struct strview text, struct diag *diag)
     if (token.kind == JSON_OBJECT && (token = json_next(json, &quiet)).kind == JSON_KEY &&
         sv_is(token.text, "error") && json_next(json, &quiet).kind == JSON_OBJECT) {
         while ((token = json_next(json, &quiet)).kind == JSON_KEY) {
-            char key = ' ';
-            if (token.text.len)
-                key = token.text.at[0];
+            int key = token.text.len ? token.text.at[0] : ' ';
             token = json_next(json, &quiet);
             if (token.kind != JSON_STRING)
                 break;
