@@ -107,9 +107,9 @@ static void mark_recorded(int records, struct slot *slots, size_t count)
 {
     size_t len;
     char *bytes = read_all(records, &len);
-    const char *last = len ? memrchr(bytes, '\n', len) : NULL;
+    const char *last = bytes ? memrchr(bytes, '\n', len) : NULL;
     size_t whole = last ? (size_t)(last - bytes) + 1 : 0;
-    if (whole < len)
+    if (bytes && whole < len)
         (void)!ftruncate(records, (off_t)whole);
     for (size_t at = 0; at < whole;) {
         size_t line = (size_t)((char *)memchr(bytes + at, '\n', whole - at) - (bytes + at)) + 1;
