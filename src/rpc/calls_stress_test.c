@@ -19,9 +19,17 @@ static struct {
     atomic_int made, done_threads;
     atomic_uchar *ran; /* [calls][RANKS], shared with the workers */
     atomic_int outcomes[ROOST_OUTCOME_NOT_RUN + 1];
-    pid_t pid[RANKS];
-    int32_t life[RANKS];
+    struct birth *births; /* [RANKS + kills], in the order they are needed */
+    struct birth *of_rank[RANKS];
 } it;
+
+/* A life of a worker. All are forked before the first thread begins, when nobody can hold a lock of the
+ * allocator, and wait for their first request. */
+struct birth {
+    int32_t rank, life;
+    pid_t pid;
+    int fd;
+};
 
 /* --- a worker --- */
 
@@ -46,42 +54,61 @@ static void run_it(struct roost_request *request, void *context)
     roost_request_free(request);
 }
 
-static void begin_worker(int32_t rank)
+static void serve_calls(int fd, int32_t rank, int32_t life)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Ends of others' channels would keep those open. */
+    (void)close_range(3, (unsigned)fd - 1, 0);
+    (void)close_range((unsigned)fd + 1, ~0U, 0);
+    own_rank = rank;
+    struct roost_worker *worker = roost_worker_new(fd, life, NULL);
+    if (worker && roost_worker_on(worker, "run", run_it, NULL, NULL) == ROOST_OK)
+        (void)!roost_worker_serve(worker, NULL);
+    _exit(0);
+}
+
+static void fork_worker(struct birth *birth, int32_t rank, int32_t life)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    int32_t life = ++it.life[rank];
-    it.pid[rank] = fork();
-    assert_true(it.pid[rank] >= 0);
-    if (it.pid[rank] == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        /* Ends of others' channels would keep those open. */
-        (void)close_range(3, (unsigned)ends[1] - 1, 0);
-        (void)close_range((unsigned)ends[1] + 1, ~0U, 0);
-        own_rank = rank;
-        struct roost_worker *worker = roost_worker_new(ends[1], life, NULL);
-        if (worker && roost_worker_on(worker, "run", run_it, NULL, NULL) == ROOST_OK)
-            (void)!roost_worker_serve(worker, NULL);
-        _exit(0);
-    }
+    *birth = (struct birth){.rank = rank, .life = life, .pid = fork(), .fd = ends[0]};
+    assert_true(birth->pid >= 0);
+    if (birth->pid == 0)
+        serve_calls(ends[1], rank, life);
     close(ends[1]);
-    assert_true(links_add(it.links, rank, life, it.pid[rank], ends[0]));
 }
-
-static void end_worker(int32_t rank)
-{
-    int status;
-    assert_int_equal(kill(it.pid[rank], SIGKILL), 0);
-    assert_int_equal(waitpid(it.pid[rank], &status, 0), it.pid[rank]);
-    links_end(it.links, rank, it.life[rank], "killed");
-}
-
-/* --- who calls --- */
 
 static uint32_t next_random(uint32_t *state)
 {
     return (*state = *state * 1664525 + 1013904223) >> 8;
 }
+
+/* One life of each rank, and one more for each kill. */
+static void fork_workers(void)
+{
+    uint32_t random = 42;
+    int32_t lives[RANKS] = {0};
+    for (int32_t i = 0; i < RANKS + it.kills; i++) {
+        int32_t rank = i < RANKS ? i : (int32_t)(next_random(&random) % RANKS);
+        fork_worker(&it.births[i], rank, ++lives[rank]);
+    }
+}
+
+static void begin_worker(struct birth *birth)
+{
+    it.of_rank[birth->rank] = birth;
+    assert_true(links_add(it.links, birth->rank, birth->life, birth->pid, birth->fd));
+}
+
+static void end_worker(const struct birth *birth)
+{
+    int status;
+    assert_int_equal(kill(birth->pid, SIGKILL), 0);
+    assert_int_equal(waitpid(birth->pid, &status, 0), birth->pid);
+    links_end(it.links, birth->rank, birth->life, "killed");
+}
+
+/* --- who calls --- */
 
 static size_t choose_size(uint32_t random)
 {
@@ -143,7 +170,6 @@ static bool is_far(void *context)
 TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
 {
     pthread_t threads[THREADS];
-    uint32_t random = 42;
     int factor = getenv("ROOST_SOAK") ? 10 : 1;
     it.calls = 20000 * factor;
     it.kills = 50 * factor;
@@ -153,16 +179,19 @@ TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
     it.ran = mmap(NULL, (size_t)it.calls * RANKS, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(it.ran != MAP_FAILED);
+    it.births = calloc((size_t)(RANKS + it.kills), sizeof *it.births);
+    assert_non_null(it.births);
+    fork_workers();
     for (int32_t rank = 0; rank < RANKS; rank++)
-        begin_worker(rank);
+        begin_worker(&it.births[rank]);
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, make_calls, (void *)(i + 1)), 0);
     for (int i = 0; i < it.kills; i++) {
-        int32_t rank = (int32_t)(next_random(&random) % RANKS);
+        struct birth *next = &it.births[RANKS + i];
         int goal = (int)((int64_t)it.calls * i / it.kills);
         assert_true(links_wait(it.links, 10 * WATCHDOG_MS, is_far, &goal));
-        end_worker(rank);
-        begin_worker(rank);
+        end_worker(it.of_rank[next->rank]);
+        begin_worker(next);
     }
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -175,7 +204,8 @@ TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
         assert_true(it.ran[i] <= 1);
     links_free(it.links);
     for (int32_t rank = 0; rank < RANKS; rank++)
-        assert_int_equal(waitpid(it.pid[rank], NULL, 0), it.pid[rank]);
+        assert_int_equal(waitpid(it.of_rank[rank]->pid, NULL, 0), it.of_rank[rank]->pid);
+    free(it.births);
     munmap(it.ran, (size_t)it.calls * RANKS);
 }
 
