@@ -78,8 +78,8 @@ static bool list_parts(struct parts_birth *it)
         if (!cluster->nodes[node].id || !cluster->nodes[node].id[0]) {
             diag_error(birth->diag, ROOST_ERR_USAGE, NOWHERE,
                        "node %d of the plan is no node of a Ray cluster", node);
-            diag_hint(birth->diag, "leave --cluster and ROOST_CLUSTER out, or run it with "
-                                   "--engine local");
+            diag_hint(birth->diag,
+                      "name no cluster but the one that Ray is on, or use the engine 'local'");
             return false;
         }
         it->node_of_part[it->count] = node;

@@ -188,8 +188,10 @@ class Engine:
     def page(self, run: Path) -> dict:
         return json.loads((run / "run.json").read_text())
 
-    def records(self, run: Path) -> list[dict]:
-        lines = (run / "records.jsonl").read_text().splitlines()
+    def records(self, run: Path, *, may_be_cut: bool = False) -> list[dict]:
+        """`may_be_cut`: whoever wrote them was killed, perhaps in the middle of a line."""
+        text = (run / "records.jsonl").read_text()
+        lines = text[: text.rfind("\n") + 1 if may_be_cut else None].splitlines()
         return [record for record in map(json.loads, lines) if "component" in record]
 
     def log(self, run: Path, component: str, rank: int = 0, stream: str = "stdout") -> str:
