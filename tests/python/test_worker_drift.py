@@ -31,12 +31,16 @@ def threads() -> list[str]:
     return sorted(os.listdir("/proc/self/task"))
 
 
-def settled() -> list[str]:
-    """One that was joined is gone for Python; the kernel takes a moment longer."""
+def is_quiet() -> bool:
+    """No thread of ours is left, also not for the kernel, which takes a moment longer than Python."""
+    return len(threads()) <= NATIVE + threading.active_count() and not any(thread.name.startswith("roost-") for thread in threading.enumerate())
+
+
+def until_quiet() -> bool:
     deadline = time.monotonic() + PATIENCE
-    while len(threads()) > NATIVE + threading.active_count() and time.monotonic() < deadline:
-        os.sched_yield()
-    return threads()
+    while not is_quiet() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return is_quiet()
 
 
 def children() -> list[str]:
@@ -47,6 +51,18 @@ def children() -> list[str]:
             stat = Path(f"/proc/{pid}/stat").read_text()
             found.append(stat[stat.index("(") : stat.rindex(")") + 1] + " zombie" * (stat[stat.rindex(")") + 2] in "ZX"))
     return sorted(found)
+
+
+def state() -> tuple[list[str], Counter[str], list[str]]:
+    return threads(), descriptors(), children()
+
+
+def as_before(before: tuple[list[str], Counter[str], list[str]]) -> bool:
+    """What ends takes a moment: a thread that shows output, one that was joined and is still known to the kernel."""
+    deadline = time.monotonic() + PATIENCE
+    while state() != before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return state() == before
 
 
 def test_many_groups_leave_no_descriptor_no_thread_and_no_child(own_workers: WorkerHome) -> None:
@@ -60,10 +76,11 @@ def test_many_groups_leave_no_descriptor_no_thread_and_no_child(own_workers: Wor
                 group.execute_on(0).die()
 
     open_and_close(0)
-    before = settled(), descriptors(), children()
+    assert until_quiet(), "threads of the first group do not end"
+    before = state()
     for number in range(1, GROUPS):
         open_and_close(number)
         if number % 20 == 19:
-            assert (settled(), descriptors(), children()) == before, f"after {number + 1} groups"
-    assert (settled(), descriptors(), children()) == before
+            assert as_before(before), f"after {number + 1} groups: {state()}, not {before}"
+    assert as_before(before), f"{state()}, not {before}"
     own_workers.engine.wait_empty()
