@@ -4,6 +4,7 @@ ROOST  the program (default build/roost); its tests/engine_worker is what the pr
 """
 
 import errno
+import functools
 import json
 import os
 import select
@@ -113,7 +114,10 @@ class PortShare:
         raise RuntimeError("every share of the ports for tests is taken")
 
 
-PORTS = PortShare()
+@functools.cache
+def own_ports() -> PortShare:
+    """Taken by who runs an engine, not by who imports this: workers of the tests do."""
+    return PortShare()
 
 
 class Engine:
@@ -128,7 +132,7 @@ class Engine:
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
         self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
         # Tests that run at the same time have homes, and so books of leases, of their own.
-        self.env["ROOST_PORT_BASE"] = str(PORTS.first)
+        self.env["ROOST_PORT_BASE"] = str(own_ports().first)
         if not has_cgroup:
             self.env["ROOST_CGROUP"] = "never"
         self.running: list[subprocess.Popen] = []
