@@ -125,6 +125,17 @@ ROOST_API enum roost_code roost_managers_answer(struct roost_managers *managers,
 /* The owner has ended: all it had is free, and whoever waited for it is told. */
 ROOST_API void roost_managers_owner_gone(struct roost_managers *managers, uint64_t owner);
 
+/* Grows with everything that is registered, locked or freed. */
+ROOST_API uint64_t roost_managers_changes(const struct roost_managers *managers);
+
+/* What is remembered, as requests that make it again in managers with the same view and an empty memory:
+ * `tell` is called for each, with its owner, until it gives false. For engines whose managers may be
+ * killed and begun anew. Requests that wait are not among them. */
+typedef bool (*roost_tell_fn)(void *context, uint64_t owner, const char *request, size_t len);
+ROOST_API enum roost_code roost_managers_tell(const struct roost_managers *managers,
+                                              roost_tell_fn tell, void *context,
+                                              struct roost_error *err) ROOST_MUST_USE;
+
 /* --- addresses of workers --- */
 
 /* Checks "actor:3", or "actor:3:1" for a child of it: a group's name and ranks. */

@@ -74,6 +74,35 @@ static PyObject *managers_owner_gone(PyObject *self, PyObject *owner)
     return checked((struct managers_object *)self, Py_NewRef(Py_None));
 }
 
+static bool keep_request(void *context, uint64_t owner, const char *request, size_t len)
+{
+    PyObject *entry = Py_BuildValue("(Ky#)", (unsigned long long)owner, request, (Py_ssize_t)len);
+    bool is_kept = entry && PyList_Append(context, entry) == 0;
+    Py_XDECREF(entry);
+    return is_kept;
+}
+
+static PyObject *managers_requests(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const struct managers_object *it = (const struct managers_object *)self;
+    struct roost_error err = {0};
+    PyObject *told = PyList_New(0);
+    if (told && roost_managers_tell(it->value, keep_request, told, &err) != ROOST_OK) {
+        Py_CLEAR(told);
+        if (!PyErr_Occurred())
+            binding_raise(binding_of(Py_TYPE(self)), &err, NULL, NULL);
+    }
+    return told;
+}
+
+static PyObject *managers_changes(PyObject *self, void *closure)
+{
+    (void)closure;
+    const struct managers_object *it = (const struct managers_object *)self;
+    return PyLong_FromUnsignedLongLong(roost_managers_changes(it->value));
+}
+
 static PyObject *managers_later(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -98,15 +127,20 @@ static PyMethodDef managers_methods[] = {
      "answer(owner, request) -> answer, or None when it comes later"},
     {"owner_gone", managers_owner_gone, METH_O, "what that owner had is free"},
     {"later", managers_later, METH_NOARGS, "takes the answers that have come: (owner, answer)"},
+    {"requests", managers_requests, METH_NOARGS,
+     "what is remembered, as requests that make it again: (owner, request)"},
     {NULL, NULL, 0, NULL},
 };
 
+static PyGetSetDef managers_fields[] = {
+    {"changes", managers_changes, NULL, "grows with everything registered, locked or freed", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot managers_slots[] = {
-    {Py_tp_doc, "Registry(view=None)"},
-    {Py_tp_new, managers_create},
-    {Py_tp_dealloc, managers_dealloc},
-    {Py_tp_methods, managers_methods},
-    {0, NULL},
+    {Py_tp_doc, "Registry(view=None)"}, {Py_tp_new, managers_create},
+    {Py_tp_dealloc, managers_dealloc},  {Py_tp_methods, managers_methods},
+    {Py_tp_getset, managers_fields},    {0, NULL},
 };
 
 PyType_Spec managers_spec = {

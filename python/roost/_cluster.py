@@ -93,6 +93,8 @@ class Cluster:
         self._is_planned_only = choose_engine(engine, config) == "ray"
         if cluster is None and self._is_planned_only:
             self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
+            if self._logs_dir is not None:
+                self._ray_engine().keep_logs(self._logs_dir)
             return
         if num_gpus_per_node is not None and cluster is not None:
             raise TypeError("num_gpus_per_node and cluster say the same: pass one of them")

@@ -1,6 +1,7 @@
 """The Ray engine: a cluster of Ray as the place of a run, with the same plan, environment and calls as on
 this machine. What is decided is decided by the C library; here Ray is asked and told."""
 
+import contextlib
 import json
 import logging
 import os
@@ -21,8 +22,10 @@ from roost._host import Answer
 from roost._nodes import NodeInfo
 from roost._ray_cluster import again, alive_nodes
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
-from roost._ray_managers import NAMES, Manager, PortKeeper
+from roost._ray_logs import RayLogs, Source
+from roost._ray_managers import NAMES, Manager
 from roost._ray_nodes import environ_texts, probe_nodes
+from roost._ray_ports import RayPorts
 from roost._ray_reserve import Devices, Reservation, devices_of
 from roost._words import warn
 
@@ -59,7 +62,7 @@ class RayEngine:
         self._nodes = [value.node(rank) for rank in range(value.num_nodes)]
         self.ids = [node["id"] for node in self._nodes]
         self._managers: dict[str, Any] = {}
-        self._keepers: dict[int, Any] = {}
+        self._ports = RayPorts(ray, run_id, self._affinity, self.node_words, self._check_node)
         self._groups: list[RayGroup] = []
         self._allocated: list[Any] = []
         self._facts: dict[int, dict[str, Any]] = {}
@@ -68,6 +71,7 @@ class RayEngine:
         self.master_address = self._nodes[0]["address"]
         self.master_port = 0
         self.made_with: Any = None  # what the Cluster was asked for
+        self._logs: RayLogs | None = None
         self._is_closed = False
 
     # --- birth
@@ -80,14 +84,15 @@ class RayEngine:
             # What tells nodes apart, for locks of devices.
             view = view_of(Cluster._of(self.value, self.config, section), self.master_address, 0)
             first = [self._start_manager(name, view) for name in NAMES if name != "NodeManager"]
+            (self.master_port,) = self.lease(0, (1,))
             for manager in first:
                 self._ray.get(again(manager.epoch).remote(), timeout=MANAGER_SECONDS)
-            (self.master_port,) = self.lease(0, (1,))
             nodes = self._start_manager("NodeManager", view | {"master_port": self.master_port})
             self._ray.get(again(nodes.epoch).remote(), timeout=MANAGER_SECONDS)
         except BaseException:
-            kill_actors(self._ray, list(made.values()))
+            kill_actors(self._ray, [*made.values(), *self._ports.keepers.values()])
             made.clear()
+            self._ports.keepers.clear()
             raise
 
     def _start_manager(self, name: str, view: dict[str, Any]) -> Any:
@@ -116,6 +121,9 @@ class RayEngine:
 
     def node_words(self, node_rank: int) -> str:
         return f"node {node_rank} ({self._nodes[node_rank]['address']})"
+
+    def _check_node(self, node_rank: int) -> None:
+        self._reserved().check_alive({self.ids[node_rank]})
 
     def keep_facts(self, facts: Mapping[str, dict[str, Any]]) -> None:
         self._facts = {rank: facts[node] for rank, node in enumerate(self.ids) if node in facts}
@@ -155,25 +163,25 @@ class RayEngine:
                 planned.setdefault(node, set()).update(numbers)
         return planned
 
-    def reserve(self, wanted: Devices, timeout: float) -> None:
+    def reserve(self, wanted: Devices, timeout: float) -> str | None:
+        """The token of what was reserved; None for nothing."""
+        if not wanted:
+            return None
         reservation = self._reserved()
-        if wanted and not reservation.held:
+        if not reservation.is_begun:
             planned = self._planned_devices()
             wanted = {node: wanted.get(node, set()) | planned.get(node, set()) for node in {*wanted, *planned}}
-        reservation.add(wanted, timeout)
+        return reservation.add(wanted, timeout)
+
+    def _unreserve(self, token: str | None) -> None:
+        if token is not None:
+            self._reserved().drop(token)
 
     # --- ports
 
     def lease(self, node_rank: int, counts: tuple[int, ...]) -> list[int]:
         """Ports of a node, leased there until the run ends."""
-        ray = self._ray
-        if node_rank == 0:
-            keeper = self._managers["WorkerManager"]
-        else:
-            if node_rank not in self._keepers:
-                self._keepers[node_rank] = ray.remote(PortKeeper).options(num_cpus=0, max_restarts=0, scheduling_strategy=self._affinity(node_rank)).remote(self.run_id)
-            keeper = self._keepers[node_rank]
-        return ray.get(again(keeper.lease).remote(counts), timeout=MANAGER_SECONDS)  # type: ignore[no-any-return]
+        return self._ports.lease(node_rank, counts)
 
     def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]]) -> tuple[int, ...]:
         """The first port of each want, leased on the node of its rank."""
@@ -214,21 +222,41 @@ class RayEngine:
 
     # --- groups
 
+    def keep_logs(self, folder: str | None) -> None:
+        """What workers write is kept there, and from now on what is shown can be chosen."""
+        if self._logs is None:
+            self._logs = RayLogs(folder, self.run_id)
+            self._logs.begin()
+        elif folder is not None:
+            self._logs.keep_in(folder, self.run_id)
+
     def launch(self, request: LaunchRequest) -> RayGroup:
-        deadline = time.monotonic() + request.timeout
         names = rank_names(request.name, len(request.placements))
         self._check_names(set(names))
-        self.reserve(devices_of(request.placements, self.value, self.ids), request.timeout)
+        self._reserved().check_alive({self.ids[node_rank] for node_rank in memoryview(request.placements.column("cluster_node_rank")).tolist()})
+        deadline = time.monotonic() + request.timeout
+        token = self.reserve(devices_of(request.placements, self.value, self.ids), request.timeout)
+        if request.disable_distributed_log:
+            self.keep_logs(None)
+        try:
+            with self._logs.launching() if self._logs else contextlib.nullcontext():
+                group = self._begin(request, names, deadline)
+        except BaseException:
+            self._unreserve(token)
+            raise
+        self._groups.append(group)
+        return group
+
+    def _begin(self, request: LaunchRequest, names: list[str], deadline: float) -> RayGroup:
         environments = self.environments(request)
         ranks = self._create(request, names, environments)
-        group = RayGroup(self._ray, request.name, ranks, True)
+        group = RayGroup(self._ray, request.name, ranks, self._logs)
         try:
             self._await_ready(request, group, ranks, environments, deadline)
         except BaseException:
             group.close()
             wait_names_free(self._ray, set(names), self.namespace, NAME_SECONDS)
             raise
-        self._groups.append(group)
         return group
 
     def _check_names(self, names: set[str]) -> None:
@@ -309,6 +337,9 @@ class RayEngine:
         except Exception as error:
             outcome = Outcome(rank.rank, "unknown", error=death_words(error, rank.node))
             raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from error
+        if self._logs:
+            rank.source = Source(request.name, rank.rank, self._nodes[placement.cluster_node_rank]["address"], report.pid, not request.disable_distributed_log)
+            self._logs.know(rank.source)
         if report.failure is not None:
             outcome = Answer(failure=report.failure).outcome(rank.rank)
             raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
@@ -325,7 +356,7 @@ class RayEngine:
             known = sorted({other.rpartition(":")[0] for other in taken if ":" in other})
             raise fault(EngineError, f"there is no group '{name}' in namespace '{self.namespace}'", hint=f"running are: {', '.join(known) or 'none'}", code="name")
         ranks = [Rank(rank, self._ray.get_actor(f"{name}:{rank}", namespace=self.namespace), "its node") for rank in range(count)]
-        return RayGroup(self._ray, name, ranks, False)
+        return RayGroup(self._ray, name, ranks)
 
     # --- one actor by hand
 
@@ -335,13 +366,16 @@ class RayEngine:
     ) -> Any:  # fmt: skip
         """A named actor of the class itself on that node, which is there; returns without waiting for it."""
         self._check_names({name})
-        if gpu_id is not None:
-            self.reserve({self.ids[node_rank]: {gpu_id}}, PROBE_SECONDS)
+        self._check_node(node_rank)
+        token = self.reserve({self.ids[node_rank]: {gpu_id}} if gpu_id is not None else {}, PROBE_SECONDS)
         options = self._options(name, node_rank, variables, interpreter, max_concurrency)
         try:
             actor = self._ray.remote(cls).options(**options).remote(*args, **kwargs)
-        except self._ray.exceptions.ActorAlreadyExistsError as error:
-            raise self._taken(name) from error
+        except BaseException as error:
+            self._unreserve(token)
+            if isinstance(error, self._ray.exceptions.ActorAlreadyExistsError):
+                raise self._taken(name) from error
+            raise
         self._allocated.append(actor)
         return actor
 
@@ -358,7 +392,8 @@ class RayEngine:
             group.close()
         kill_actors(ray, self._allocated)
         if self._reservation:
-            self._reservation.close()
+            self._reservation.close(not self._is_owner)
+        kill_actors(ray, list(self._ports.keepers.values()))
         if self._is_owner:
-            kill_actors(ray, [*self._keepers.values(), *self._managers.values()])
+            kill_actors(ray, list(self._managers.values()))
             ray.shutdown()

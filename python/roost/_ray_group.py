@@ -6,6 +6,8 @@ and ends in exactly one outcome a rank. Ray never makes an actor or a call again
 import asyncio
 import os
 import pickle
+import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +18,10 @@ from roost._engine import Answered, LaunchRequest, Outcome, Surroundings
 from roost._handle import CallSite, Handle
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
+from roost._ray_logs import RayLogs, Source
 from roost._ray_managers import RayTransport
 
+MARK_SECONDS = 2.0
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
 
 
@@ -59,6 +63,12 @@ class Hosted:
     def report(self) -> Report:
         return Report(self._names, self._failure)
 
+    def mark(self, mark: str) -> None:
+        """Behind all that was written before."""
+        for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+            stream.flush()
+            os.write(number, f"{mark}\n".encode())
+
     def call(self, payload: bytes) -> Answer | bytes:
         assert self._host
         read = read_call(payload)
@@ -70,6 +80,9 @@ class AsyncHosted(Hosted):
 
     async def report(self) -> Report:  # type: ignore[override]
         return Hosted.report(self)
+
+    async def mark(self, mark: str) -> None:  # type: ignore[override]
+        Hosted.mark(self, mark)
 
     async def call(self, payload: bytes) -> Answer | bytes:  # type: ignore[override]
         assert self._host
@@ -127,6 +140,7 @@ class Rank:
         self.rank, self.actor, self.node = rank, actor, node
         self.call = actor.call  # Ray makes it anew each time it is asked for
         self.end: str | None = None  # why it has ended, once that is known
+        self.source: Source | None = None  # of its output
 
 
 class RayCall:
@@ -236,8 +250,8 @@ class RayCall:
 class RayGroup:
     """A running group."""
 
-    def __init__(self, ray: Any, name: str, ranks: list[Rank], is_owner: bool) -> None:
-        self._ray, self.name, self._ranks, self._is_owner = ray, name, ranks, is_owner
+    def __init__(self, ray: Any, name: str, ranks: list[Rank], logs: RayLogs | None = None) -> None:
+        self._ray, self.name, self._ranks, self._logs = ray, name, ranks, logs
         self.world_size = len(ranks)
         self._is_closed = False
 
@@ -259,13 +273,31 @@ class RayGroup:
     def look(self, call: RayCall) -> RayCall:
         return call
 
+    def _mark(self, mark: str) -> list[Source]:
+        """Ranks that are busy, or gone, write none."""
+        asked = {rank.actor.mark.remote(mark): rank.source for rank in self._ranks if rank.source and rank.end is None}
+        done, _ = self._ray.wait(list(asked), num_returns=len(asked), timeout=MARK_SECONDS) if asked else ([], [])
+        return [asked[ref] for ref in done if not is_failed(self._ray, ref)]
+
     def close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._logs is not None and self._logs.is_kept:
+            self._logs.drain(f"roost-mark-{secrets.token_hex(8)}", self._mark)
         kill_actors(self._ray, self.actors)
         for rank in self._ranks:
             rank.end = rank.end or "the group was closed"
+        if self._logs is not None:
+            self._logs.forget([rank.source for rank in self._ranks if rank.source])
+
+
+def is_failed(ray: Any, ref: Any) -> bool:
+    try:
+        ray.get(ref)
+    except Exception:
+        return True
+    return False
 
 
 def kill_actors(ray: Any, actors: Sequence[Any]) -> None:

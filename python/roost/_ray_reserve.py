@@ -6,14 +6,15 @@ whose is kept by the runs themselves (the NodeManager of each), and asked of eve
 
 import importlib
 import logging
+import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError, Timeout
-from roost._ray_cluster import SAY_EVERY, again, running_namespaces
+from roost._ray_cluster import SAY_EVERY, again, alive_nodes, running_namespaces
 from roost._ray_nodes import resource_of
 
 log = logging.getLogger("roost")
@@ -36,14 +37,6 @@ def devices_of(placements: _roost.Placements, cluster: _roost.Cluster, ids: list
     return held
 
 
-def merged(first: Devices, second: Devices) -> Devices:
-    return {node: first.get(node, set()) | second.get(node, set()) for node in {*first, *second}}
-
-
-def plain(devices: Devices) -> dict[str, list[int]]:
-    return {node: sorted(numbers) for node, numbers in sorted(devices.items())}
-
-
 def numbers_text(numbers: Iterable[int]) -> str:
     """0-3, 5."""
     parts: list[list[int]] = []
@@ -56,37 +49,61 @@ def numbers_text(numbers: Iterable[int]) -> str:
 
 
 class Reservation:
-    """What one run holds."""
+    """What this process has reserved for its run."""
 
     def __init__(self, ray: Any, namespace: str, nodes: list[dict[str, Any]], manager: Any, is_reserving: bool) -> None:
         self._ray, self._namespace, self._manager = ray, namespace, manager
         self._nodes = {node["id"]: node for node in nodes}
         self._is_reserving = is_reserving
-        self._groups: list[Any] = []
-        self._held: Devices = {}
+        self._groups: dict[str, Any] = {}  # by token; None where nothing was to be reserved
 
     @property
-    def held(self) -> Devices:
-        return self._held
+    def is_begun(self) -> bool:
+        return bool(self._groups)
 
-    def add(self, wanted: Devices, timeout: float = WAIT_SECONDS) -> None:
-        """Holds these too; what the run holds already is held once."""
-        missing = {node: numbers - self._held.get(node, set()) for node, numbers in wanted.items()}
-        missing = {node: numbers for node, numbers in missing.items() if numbers}
-        if not missing:
-            return
+    def add(self, wanted: Devices, timeout: float = WAIT_SECONDS) -> str | None:
+        """Holds these too, under the token that is returned; None when the run holds all of them already."""
+        self._check_lost()
+        self.check_alive(wanted)
+        token = secrets.token_hex(8)
         # Told first and asked then: of two runs that do so at the same time, one at least sees the other.
-        # All of it is told: a manager that was made again has forgotten what it was told before.
-        self._ray.get(again(self._manager.hold).remote(plain(merged(self._held, missing))), timeout=ASK_SECONDS)
+        plain = {node: sorted(numbers) for node, numbers in sorted(wanted.items())}
+        missing, held = self._ray.get(again(self._manager.hold).remote(token, plain), timeout=ASK_SECONDS)
+        if not missing:
+            self.drop(token)
+            return None
         try:
-            self._check_others(missing)
-            if self._is_reserving:
-                self._reserve(missing, min(timeout, WAIT_SECONDS))
+            devices: Devices = {node: set(numbers) for node, numbers in missing.items()}
+            self._check_others(devices)
+            self._groups[token] = self._reserve(devices, held, min(timeout, WAIT_SECONDS)) if self._is_reserving else None
         except BaseException:
-            self._ray.get(again(self._manager.let_go).remote(plain(missing)), timeout=ASK_SECONDS)
+            self.drop(token)
             raise
-        for node, numbers in missing.items():
-            self._held.setdefault(node, set()).update(numbers)
+        return token
+
+    def drop(self, token: str) -> None:
+        """As if it had never been added."""
+        group = self._groups.pop(token, None)
+        if group is not None:
+            remove_group(group)
+        self._ray.get(again(self._manager.let_go).remote(token), timeout=ASK_SECONDS)
+
+    def check_alive(self, nodes: Iterable[str]) -> None:
+        alive = {node["NodeID"] for node in alive_nodes(self._ray)}
+        for node in sorted(set(nodes) - alive, key=self._rank):
+            raise fault(EngineError, f"{self._node_words(node)} is lost: Ray knows it no more", hint="`ray status` lists the nodes; its ranks are never moved to another")
+
+    def _check_lost(self) -> None:
+        """Somebody may have removed a placement group of ours: what is placed on its devices is no longer reserved."""
+        from ray.util.placement_group import placement_group_table
+
+        for token, group in list(self._groups.items()):
+            if group is not None and placement_group_table(group).get("state") == "REMOVED":
+                self.drop(token)
+                raise fault(
+                    EngineError, f"the accelerators of this run are no longer reserved: its placement group {group.id.hex()} was removed by somebody else",
+                    hint="close the groups that use them and launch them again: they are reserved anew",
+                )  # fmt: skip
 
     # --- other runs
 
@@ -124,7 +141,7 @@ class Reservation:
 
         nodes = sorted(wanted, key=self._rank)
         bundles = [self._bundle(node, len(wanted[node])) for node in nodes]
-        name = f"{self._namespace}-{len(self._groups)}"
+        name = f"{self._namespace}-{secrets.token_hex(4)}"  # several processes of a run may reserve
         try:
             return placement_group(bundles, strategy="SPREAD", name=name, bundle_label_selector=[{"ray.io/node-id": node} for node in nodes])
         except TypeError:  # before Ray 2.49: a node is named by the resource that is its address
@@ -132,28 +149,38 @@ class Reservation:
                 bundle[f"node:{self._nodes[node]['address']}"] = 0.001
             return placement_group(bundles, strategy="SPREAD", name=name)
 
-    def _reserve(self, wanted: Devices, timeout: float) -> None:
-        from ray.util.placement_group import remove_placement_group
-
+    def _reserve(self, wanted: Devices, held: Mapping[str, Sequence[int]], timeout: float) -> Any:
+        """The placement group of these; `held` is what the run has then."""
         counted = {node: numbers for node, numbers in wanted.items() if self._total(node) > 0}
         for node in sorted(set(wanted) - set(counted), key=self._rank):
             log.warning("%s has accelerators that Ray was not told of: they are not reserved", self._node_words(node))
+        for node in counted:
+            self._check_total(node, len(held[node]))
         if not counted:
-            return
-        for node, numbers in counted.items():
-            self._check_total(node, len(numbers | self._held.get(node, set())))
+            return None
         group = self._create(counted)
-        start = time.monotonic()
         try:
-            while not group.wait(timeout_seconds=max(0.1, min(SAY_EVERY, start + timeout - time.monotonic()))):
-                lacking = self._lacking(counted)
-                if time.monotonic() - start >= timeout:
-                    raise fault(Timeout, f"the accelerators of the run were not free after {timeout:g} seconds: {lacking}", hint="end what uses them (`ray status`), or place this run on others")
-                log.warning("waiting for accelerators: %s", lacking)
+            self._await(group, counted, timeout)
         except BaseException:
-            remove_placement_group(group)
+            remove_group(group)
             raise
-        self._groups.append(group)
+        return group
+
+    def _await(self, group: Any, wanted: Devices, timeout: float) -> None:
+        from ray.util.placement_group import placement_group_table
+
+        start = said = time.monotonic()
+        while not group.wait(timeout_seconds=1):  # Ray counts whole seconds
+            now = time.monotonic()
+            self.check_alive(wanted)
+            if placement_group_table(group).get("state") == "REMOVED":
+                raise fault(EngineError, f"the placement group of this run, {group.id.hex()}, was removed by somebody else while it waited", hint="launch again")
+            lacking = self._lacking(wanted)
+            if now - start >= timeout:
+                raise fault(Timeout, f"the accelerators of the run were not free after {timeout:g} seconds: {lacking}", hint="end what uses them (`ray status`), or place this run on others")
+            if now - said >= SAY_EVERY:
+                said = now
+                log.warning("waiting for accelerators: %s", lacking)
 
     def _total(self, node_id: str) -> float:
         node = self._nodes[node_id]
@@ -181,18 +208,21 @@ class Reservation:
                 words.append(f"{self._node_words(node)} has {left:g} of {self._total(node):g} free, {len(numbers)} are wanted")
         return "; ".join(words) or "Ray has not placed them yet"
 
-    def lost(self) -> bool:
-        """Whether somebody removed a placement group of ours."""
-        from ray.util.placement_group import placement_group_table
-
-        return any(placement_group_table(group).get("state") == "REMOVED" for group in self._groups)
-
-    def close(self) -> None:
-        from ray.util.placement_group import remove_placement_group
-
-        groups, self._groups, self._held = self._groups, [], {}
+    def close(self, has_manager: bool) -> None:
+        """Lets go of all; a run that ends takes its manager with it."""
+        tokens, groups = list(self._groups), [group for group in self._groups.values() if group is not None]
+        self._groups = {}
         for group in groups:
-            try:
-                remove_placement_group(group)
-            except Exception as error:
-                log.info("a placement group could not be removed: %s", error)
+            remove_group(group)
+        if has_manager:
+            for token in tokens:
+                self._manager.let_go.remote(token)
+
+
+def remove_group(group: Any) -> None:
+    from ray.util.placement_group import remove_placement_group
+
+    try:
+        remove_placement_group(group)
+    except Exception as error:
+        log.info("a placement group could not be removed: %s", error)

@@ -228,6 +228,7 @@ static bool can_have(const struct devices *devices, const struct waiter *waiter)
 
 static void take(struct devices *devices, const struct waiter *waiter)
 {
+    devices->changes++;
     for (int32_t i = 0; i < waiter->count; i++) {
         struct device *device = &devices->devices[waiter->devices[i]];
         device->is_held = true;
@@ -322,6 +323,7 @@ static bool release(struct request *request)
         free(what);
         return false;
     }
+    devices->changes++;
     for (int32_t i = 0; i < what->count; i++)
         devices->devices[what->devices[i]].is_held = false;
     free(what);
@@ -336,8 +338,10 @@ void devices_owner_gone(struct registry *registry, uint64_t owner)
 {
     struct devices *devices = &registry->devices;
     for (int32_t i = 0; i < devices->count; i++)
-        if (devices->devices[i].holder.owner == owner)
+        if (devices->devices[i].is_held && devices->devices[i].holder.owner == owner) {
             devices->devices[i].is_held = false;
+            devices->changes++;
+        }
     for (struct waiter **at = &devices->first; *at;) {
         struct waiter *waiter = *at;
         if (waiter->party.owner != owner) {

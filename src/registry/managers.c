@@ -68,3 +68,27 @@ void roost_managers_owner_gone(struct roost_managers *managers, uint64_t owner)
 {
     registry_owner_gone(managers->registry, owner);
 }
+
+uint64_t roost_managers_changes(const struct roost_managers *managers)
+{
+    return registry_changes(managers->registry);
+}
+
+struct telling {
+    roost_tell_fn tell;
+    void *context;
+};
+
+static bool tell_request(void *context, uint64_t owner, struct strview request)
+{
+    const struct telling *telling = context;
+    return telling->tell(telling->context, owner, request.at, request.len);
+}
+
+enum roost_code roost_managers_tell(const struct roost_managers *managers, roost_tell_fn tell,
+                                    void *context, struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    struct telling telling = {tell, context};
+    return registry_tell(managers->registry, tell_request, &telling) ? ROOST_OK : diag_nomem(&diag);
+}

@@ -63,4 +63,12 @@ enum registry_result registry_answer(struct registry *registry, uint64_t owner,
 /* The owner has ended: all it had is free, and whoever waited for it is told. */
 void registry_owner_gone(struct registry *registry, uint64_t owner);
 
+/* Grows with everything that is registered, locked or freed. */
+uint64_t registry_changes(const struct registry *registry);
+
+/* Tells what is remembered, as requests of their owners that make an empty registry with the same view
+ * remember the same; a waiting request is not among them. False when `tell` was, or without memory. */
+typedef bool (*registry_tell_fn)(void *context, uint64_t owner, struct strview request);
+bool registry_tell(const struct registry *registry, registry_tell_fn tell, void *context);
+
 #endif

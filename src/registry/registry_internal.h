@@ -57,6 +57,7 @@ struct devices {
     int32_t count, room, bucket_count;
     struct waiter *first, *last; /* in the order they came */
     uint64_t round;
+    uint64_t changes;
 };
 
 void devices_release(struct devices *devices);

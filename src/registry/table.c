@@ -112,6 +112,7 @@ struct table_entry *table_put(struct table *table, struct strview key, struct st
     if (value.len)
         memcpy(kept, value.at, value.len);
     kept[value.len] = '\0';
+    table->changes++;
     table->bytes += value.len - entry->value_len + (is_new ? key.len : 0);
     free(entry->value);
     entry->value = kept;
@@ -135,6 +136,7 @@ void table_remove(struct table *table, struct table_entry *entry)
     while (*at != entry)
         at = &(*at)->next;
     *at = entry->next;
+    table->changes++;
     table->count--;
     table->bytes -= entry->key_len + entry->value_len;
     entry_free(entry);

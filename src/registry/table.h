@@ -24,9 +24,10 @@ struct table {
     size_t bucket_count; /* a power of two, or 0 */
     size_t count;
     size_t bytes; /* of keys and values */
+    uint64_t changes;
 };
 
-#define TABLE_INIT {NULL, 0, 0, 0}
+#define TABLE_INIT {NULL, 0, 0, 0, 0}
 
 void table_release(struct table *table);
 

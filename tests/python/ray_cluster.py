@@ -9,6 +9,7 @@ its standard input.
 
     with RayCluster(nodes=4, gpus=8) as cluster:
         done = cluster.drive("import roost; ...")
+        assert cluster.left() == [[], [], 0]
 """
 
 import json
@@ -28,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Nobody else's settings reach a test's Ray.
 FOREIGN = ("RAY_", "ROOST_", "RLINF_", "CUDA_VISIBLE_DEVICES", "XDG_")
 WAIT = 300  # a watchdog, ten times what is needed
+# A lost node is noticed sooner than by default.
+HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4"}
 
 
 def free_port() -> int:
@@ -49,6 +52,78 @@ def last_json(out: str, err: str = "") -> Any:
 
 class NotUp(RuntimeError):
     """The nodes did not start."""
+
+
+# Runs scripts one after the other, in one namespace; groups of workers end with the script that launched them.
+SESSION = """
+import contextlib, io, json, os, sys, traceback
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+names = {"__name__": "__main__"}
+for line in sys.stdin:
+    printed, error = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(compile(json.loads(line), "<script>", "exec"), names)
+    except BaseException:
+        error = traceback.format_exc()
+    if "roost" in sys.modules:
+        from roost._group import GROUPS
+        for group in [group for group in GROUPS._running.values() if group is not None]:
+            group._close()
+    print(json.dumps([printed.getvalue(), error]), file=answers, flush=True)
+"""
+
+JOIN = """
+import json, os, time
+import ray
+ray.init(address=os.environ["RAY_ADDRESS"], namespace="looking", log_to_driver=False, logging_level="error")
+from ray.util.placement_group import placement_group_table
+"""
+
+LOOK = """
+deadline = time.monotonic() + SECONDS
+while True:
+    actors = [entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True)]
+    groups = [group["state"] for group in placement_group_table().values() if group["state"] != "REMOVED"]
+    taken = ray.cluster_resources().get("GPU", 0) - ray.available_resources().get("GPU", 0)
+    if (not actors and not groups and not taken) or time.monotonic() > deadline:
+        break
+    time.sleep(0.1)  # Ray tells nobody of it
+print(json.dumps([actors, groups, taken]))
+"""
+
+
+class Session:
+    """A driver for script after script: joining a cluster takes longer than most of what tests do there."""
+
+    def __init__(self, cluster: "RayCluster") -> None:
+        number, path = tempfile.mkstemp(dir=cluster.folder, prefix="session", suffix=".log")
+        self.log = Path(path)
+        with os.fdopen(number, "w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SESSION], env=cluster.driver(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=cluster.folder,
+            )  # fmt: skip
+
+    def drive(self, script: str) -> Any:
+        """As RayCluster.drive."""
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps(script), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        assert line, f"the driver has ended:\n{self.log.read_text()}"
+        out, error = json.loads(line)
+        assert not error, f"{error}\n{self.log.read_text()}"
+        return last_json(out, self.log.read_text()) if out else None
+
+    def close(self) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # a cluster without a head is not left at once
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
 
 
 class RayCluster:
@@ -94,6 +169,7 @@ class RayCluster:
             for index, (last, count) in enumerate(zip(self.last_bytes, counts, strict=True))
         ]  # fmt: skip
         self.holder: subprocess.Popen[str] | None = None
+        self.looker: Session | None = None
 
     def __enter__(self) -> Self:
         # Ray gives a node 30 seconds to start, whatever else the machine does.
@@ -170,7 +246,25 @@ class RayCluster:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return last_json(done.stdout, done.stderr)
 
+    def left(self, seconds: float = 60) -> Any:
+        """What is in the cluster when nobody should be, after so long at most: actors and placement groups that live,
+        and devices that are taken."""
+        return self._look(LOOK.replace("SECONDS", str(seconds)))
+
+    def await_nodes(self, count: int) -> None:
+        """Until the cluster has noticed who came and who was lost."""
+        self._look(f"while sum(node['Alive'] for node in ray.nodes()) != {count}: time.sleep(0.1)\nprint('null')")
+
+    def _look(self, script: str) -> Any:
+        if self.looker is None:
+            self.looker = Session(self)
+            self.looker.drive(JOIN)
+        return self.looker.drive(script)
+
     def close(self) -> None:
+        if self.looker:
+            self.looker.close()
+            self.looker = None
         self._end()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -203,6 +297,7 @@ class Holder:
 
         self.cluster = Cluster()
         self.started: dict[str, Any] = {}
+        self.lost: list[Any] = []
         self.request = request
         for node in request["nodes"]:
             self.add(node)
@@ -227,6 +322,8 @@ class Holder:
             self.cluster.head_node.kill_gcs_server()
         else:
             self.started[what].kill_raylet()
+            self.cluster.worker_nodes.discard(self.started[what])  # or it would be waited for when others join
+            self.lost.append(self.started[what])
 
     def answer(self, request: dict[str, Any]) -> None:
         if "add" in request:
@@ -237,7 +334,7 @@ class Holder:
 
     def close(self) -> None:
         # Every process of every node is a child of ours: the cluster ends with it whole.
-        for node in [*self.cluster.worker_nodes, self.cluster.head_node]:
+        for node in [*self.lost, *self.cluster.worker_nodes, self.cluster.head_node]:
             if node:
                 node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
 

@@ -8,11 +8,12 @@ import random
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ray_cluster import ROOT, WAIT, RayCluster, free_port, last_json
+from ray_cluster import HEALTH, ROOT, WAIT, RayCluster, free_port, last_json
 
 pytestmark = pytest.mark.ray
 
@@ -140,40 +141,31 @@ def test_accelerators_are_the_probes_else_rays_and_the_smaller_where_they_differ
 # --- with a cluster
 
 
-def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join() -> None:
-    """The head is another node each time the others are shuffled; explicit node ranks keep all of it where it is."""
+def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join(tmp_path: Path) -> None:
+    """The head is another node each time the others are shuffled; explicit node ranks keep all of it where it is. The
+    plan is made against the live cluster."""
+    last_bytes = range(2, 6 if IS_SOAK else 5)
+    (tmp_path / "c.yaml").write_text(json.dumps({"cluster": {"num_nodes": len(last_bytes), "component_placement": {"actor": "all", "rollout": "1:0,3-8:1-6"}}}))
     maps = set()
     for _ in range(20 if IS_SOAK else 5):
-        joining = list(range(2, 6))
-        random.shuffle(joining)
+        joining = random.sample(last_bytes, len(last_bytes))
         ranks = {place: {"ROOST_NODE_RANK": str(last - 2)} for place, last in enumerate(joining)}
-        with RayCluster(addresses=joining, gpus=[last for last in joining], variables=ranks) as cluster:
-            done = subprocess.run([sys.executable, "-m", "roost._ray_probe"], env=cluster.driver(), capture_output=True, text=True, timeout=WAIT)
+        with RayCluster(addresses=joining, gpus=joining, variables=ranks) as cluster:
+            command = [cluster.environment["ROOST"], "plan", "--engine", "ray", "--json", "c.yaml"]
+            done = subprocess.run(command, env=cluster.driver(ROOST_PYTHON=sys.executable), cwd=tmp_path, capture_output=True, text=True, timeout=WAIT)
         assert done.returncode == 0, done.stderr
-        nodes = json.loads(done.stdout)["cluster"]["nodes"]
-        maps.add(json.dumps([[entry["node_rank"], entry["address"], entry["num_accelerators"]] for entry in nodes]))
-    assert maps == {json.dumps([[rank, f"127.0.0.{rank + 2}", rank + 2] for rank in range(4)])}
+        plan = json.loads(done.stdout)
+        addresses = [node["address"] for node in plan["cluster"]["nodes"]]
+        maps.add(json.dumps([[component["name"], process["rank"], addresses[process["cluster_node_rank"]], process["visible_accelerators"]] for component in plan["components"] for process in component["processes"]]))
+    slots = [[f"127.0.0.{last}", [str(number)]] for last in last_bytes for number in range(last)]
+    assert maps == {json.dumps([["actor", rank, *slot] for rank, slot in enumerate(slots)] + [["rollout", rank, *slot] for rank, slot in enumerate([slots[1], *slots[3:9]])])}
 
 
-def test_a_node_without_roost_or_with_another_is_named_with_the_cure(tmp_path: Path) -> None:
-    """R10, R12: what a probe says, or that it dies, is an error with the node in it."""
-    for name, text in {"none": "raise ImportError('no roost here')", "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))"}.items():
-        (tmp_path / name / "roost").mkdir(parents=True)
-        (tmp_path / name / "roost" / "__init__.py").write_text(text + "\n")
-    path = str(ROOT / "tests/python")
-    with RayCluster(nodes=1, gpus=2) as cluster:
-        cluster.add_node(3, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'none'}:{path}"})
-        first = cluster.run(textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2"))
-        cluster.kill_node(3)
-        cluster.add_node(4, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'old'}:{path}"})
-        second = cluster.run("import time, ray, os\nray.init(address=os.environ['RAY_ADDRESS'])\nwhile len([n for n in ray.nodes() if n['Alive']]) != 2: time.sleep(0.1)\nray.shutdown()\n" + textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2"))
-        third = cluster.run(
-            "import roost._ray_nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n" + textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2")
-        )
-    said = [last_json(done.stdout, done.stderr)[2] for done in (first, second, third)]
-    assert said[0].startswith("node 127.0.0.3 has no working roost for ") and "ImportError: no roost here (install roost " in said[0]
-    assert said[1].startswith("node 127.0.0.4 has roost 0.0.1, but this is ") and said[1].endswith("(install the same version on every node)")
-    assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
+@pytest.fixture(scope="module")
+def small() -> Iterator[RayCluster]:
+    """One node; tests add others, and kill them."""
+    with RayCluster(nodes=1, gpus=2, environment=HEALTH) as cluster:
+        yield cluster
 
 
 LOST = """
@@ -190,31 +182,56 @@ LOST = """
     try:
         call.wait()
     except roost.WorkerError as error:
-        print(json.dumps([str(error).splitlines()[0], error.rank, error.node_rank, [outcome.kind for outcome in error.outcomes], time.monotonic() - start]), flush=True)
+        told = [str(error).splitlines()[0], error.rank, error.node_rank, [outcome.kind for outcome in error.outcomes], time.monotonic() - start]
+    try:
+        Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([1]), name="late")
+    except roost.EngineError as error:
+        print(json.dumps([*told, str(error)]), flush=True)
     """
 
 
-def test_late_and_lost_nodes_are_told() -> None:
+def test_late_and_lost_nodes_are_told(small: RayCluster) -> None:
     """R4, and waiting: a node that is missing is named every five seconds; one that is lost takes its ranks with it."""
-    with RayCluster(nodes=1, gpus=2) as cluster:
-        (cluster.folder / "lost.py").write_text("import time\nfrom roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        time.sleep(0 if self._rank == 0 else 600)\n")
-        cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
-        late = cluster.run("import roost\ntry:\n    roost.Cluster(num_nodes=2, engine='ray', timeout=6)\nexcept roost.Timeout as error:\n    print(error)")
-        assert "1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU), after 6 seconds (on each missing node: ray start --address=127.0.0.2:" in late.stdout
-        assert late.stderr.count("waiting for nodes: 1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU)") == 1
-        driver = cluster.start(textwrap.dedent(LOST))
-        try:
-            cluster.add_node(3, gpus=2)
-            assert driver.stdout and driver.stdin
-            line = next((line for line in driver.stdout if line.startswith("ready")), None)
-            assert line, driver.stderr.read() if driver.stderr else ""
-            cluster.kill_node(3)
-            out, err = driver.communicate("\n", timeout=WAIT)
-        finally:
-            driver.kill()
+    (small.folder / "lost.py").write_text("import time\nfrom roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        time.sleep(0 if self._rank == 0 else 600)\n")
+    path = f"{small.environment['PYTHONPATH']}:{small.folder}"
+    late = small.run("import roost\ntry:\n    roost.Cluster(num_nodes=2, engine='ray', timeout=6)\nexcept roost.Timeout as error:\n    print(error)")
+    assert "1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU), after 6 seconds (on each missing node: ray start --address=127.0.0.2:" in late.stdout
+    assert late.stderr.count("waiting for nodes: 1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU)") == 1
+    driver = small.start(textwrap.dedent(LOST), PYTHONPATH=path)
+    try:
+        small.add_node(3, gpus=2, variables={"PYTHONPATH": path})
+        assert driver.stdout and driver.stdin
+        line = next((line for line in driver.stdout if line.startswith("ready")), None)
+        assert line, driver.stderr.read() if driver.stderr else ""
+        small.kill_node(3)
+        out, err = driver.communicate("\n", timeout=WAIT)
+    finally:
+        driver.kill()
     told = last_json(out, err)
     assert "rank 1 of group 'sitters' (node 1" in told[0] and "node 1 (127.0.0.3)" in told[0], err
-    assert told[1:4] == [1, 1, ["value", "unknown"]]
+    assert told[1:4] == [1, 1, ["value", "unknown"]] and told[4] < 60
+    assert told[5].startswith("node 1 (127.0.0.3) is lost")
+
+
+def test_a_node_without_roost_or_with_another_is_named_with_the_cure(small: RayCluster, tmp_path: Path) -> None:
+    """R10, R12: what a probe says, or that it dies, is an error with the node in it."""
+    for name, text in {"none": "raise ImportError('no roost here')", "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))"}.items():
+        (tmp_path / name / "roost").mkdir(parents=True)
+        (tmp_path / name / "roost" / "__init__.py").write_text(text + "\n")
+    path = str(ROOT / "tests/python")
+    open_two = textwrap.dedent(OPEN).replace("num_nodes=1", "num_nodes=2")
+    small.await_nodes(1)
+    small.add_node(4, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'none'}:{path}"})
+    first = small.run(open_two)
+    small.kill_node(4)
+    small.await_nodes(1)
+    small.add_node(5, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'old'}:{path}"})
+    second = small.run(open_two)
+    third = small.run("import roost._ray_nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n" + open_two)
+    said = [last_json(done.stdout, done.stderr)[2] for done in (first, second, third)]
+    assert said[0].startswith("node 127.0.0.4 has no working roost for ") and "ImportError: no roost here (install roost " in said[0]
+    assert said[1].startswith("node 127.0.0.5 has roost 0.0.1, but this is ") and said[1].endswith("(install the same version on every node)")
+    assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
 
 
 def test_a_cluster_without_a_token_is_warned_about() -> None:

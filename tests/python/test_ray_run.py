@@ -19,33 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray_cluster import WAIT, RayCluster
+from ray_cluster import HEALTH, WAIT, RayCluster
 
 pytestmark = pytest.mark.ray
 
 NODES = 4
-# A lost node is noticed sooner than by default.
-HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4"}
-
-LOOK = """
-import json, os, sys, time
-import ray
-ray.init(address=os.environ["RAY_ADDRESS"], namespace="looking", log_to_driver=False, logging_level="error")
-from ray.util.placement_group import placement_group_table
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
-print("{}", file=answers, flush=True)
-for line in sys.stdin:
-    deadline = time.monotonic() + float(line)
-    while True:
-        actors = [entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True)]
-        groups = [group["state"] for group in placement_group_table().values() if group["state"] != "REMOVED"]
-        taken = ray.cluster_resources().get("GPU", 0) - ray.available_resources().get("GPU", 0)
-        if (not actors and not groups and not taken) or time.monotonic() > deadline:
-            break
-        time.sleep(0.1)
-    print(json.dumps([actors, groups, taken]), file=answers, flush=True)
-"""
 
 
 def until(is_so: Callable[[], Any], what: str, seconds: float = WAIT) -> Any:
@@ -73,7 +51,7 @@ def words_of(pid: int) -> str:
 
 
 class Nodes:
-    """The cluster, a place to run in, and somebody who looks at what is in the cluster."""
+    """The cluster, and a place to run in."""
 
     def __init__(self, cluster: RayCluster) -> None:
         self.cluster = cluster
@@ -81,14 +59,6 @@ class Nodes:
         self.home = cluster.folder / "w"
         self.home.mkdir()
         (self.home / "nodes.json").write_text(self.roost("probe", "--engine", "ray", "--json").stdout)
-        self.looker = subprocess.Popen([sys.executable, "-c", LOOK], env=cluster.driver(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert self.looker.stdout
-        self.looker.stdout.readline()
-
-    def close(self) -> None:
-        assert self.looker.stdin
-        self.looker.stdin.close()
-        self.looker.wait(timeout=60)
 
     def environment(self, **more: str) -> dict[str, str]:
         return self.cluster.driver(ROOST_PYTHON=sys.executable, ROOST_PROGRAM=self.cluster.environment["ROOST"], **more)
@@ -111,10 +81,8 @@ class Nodes:
         deadline = time.monotonic() + seconds
         while (processes := alive()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert self.looker.stdin and self.looker.stdout
-        print(seconds, file=self.looker.stdin, flush=True)
         folders = [str(path) for path in Path("/tmp").glob(f"roost-part-{run_id}-*")]
-        return [processes, folders, *json.loads(self.looker.stdout.readline())]
+        return [processes, folders, *self.cluster.left(seconds)]
 
 
 NOTHING: list[Any] = [[], [], [], [], 0]
@@ -173,11 +141,7 @@ class Run:
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
     with RayCluster(nodes=NODES, gpus=8, variables={1: {"OF_THE_NODE": "one"}, 2: {"OF_THE_NODE": "two"}}, environment=HEALTH) as cluster:
-        made = Nodes(cluster)
-        try:
-            yield made
-        finally:
-            made.close()
+        yield Nodes(cluster)
 
 
 @pytest.fixture(autouse=True)

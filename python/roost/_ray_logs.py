@@ -1,0 +1,154 @@
+"""Output of workers on Ray: on the driver's screen, and in a folder if one was asked for.
+
+Ray brings the lines of all nodes to the driver, each batch with the address and the process it is from. Which rank that
+is becomes known when the rank is ready; what it wrote before is kept until then, so a file has its first line, too. Files
+are where the local engine has them: <folder>/<run>/<group>/<rank>/stdout.log and stderr.log."""
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+log = logging.getLogger("roost")
+
+HANDLER = "ray_print_logs"  # Ray's own handler, which ours stands before
+EARLY_MAX = 10_000  # batches that are kept for ranks not known yet
+DRAIN_SECONDS = 5.0
+
+Batch = dict[str, Any]
+
+
+class Source:
+    """One rank: a process on a node."""
+
+    def __init__(self, group: str, rank: int, address: str, pid: int, is_shown: bool) -> None:
+        self.group, self.rank, self.is_shown = group, rank, is_shown
+        self.address, self.pid = address, str(pid)
+
+    def is_of(self, batch: Batch) -> bool:
+        """Nodes that share a machine share a reader of logs, which gives its own address: then the name tells, which is
+        that of the actor's class until the worker is made."""
+        return batch.get("ip") == self.address or batch.get("actor_name") in ("Hosted", "AsyncHosted", f"{self.group}:{self.rank}")
+
+
+class RayLogs:
+    """What is done with each line."""
+
+    def __init__(self, folder: str | None, run_id: str) -> None:
+        self._folder: Path | None = None
+        if folder is not None:
+            self.keep_in(folder, run_id)
+        self._show: list[Callable[[Batch], None]] = []
+        self._sources: dict[str, list[Source]] = {}  # by process
+        self._early: list[Batch] = []
+        self._launching = 0
+        self._marks: dict[str, set[tuple[Source, bool]]] = {}
+        self._changed = threading.Condition()
+
+    def keep_in(self, folder: str, run_id: str) -> None:
+        self._folder = Path(folder) / run_id
+
+    @property
+    def is_kept(self) -> bool:
+        return self._folder is not None
+
+    def begin(self) -> None:
+        """Between Ray and its screen. Where Ray has no such place, its screen stays as it is."""
+        try:
+            from ray._private.ray_logging import global_worker_stdstream_dispatcher as dispatcher
+        except ImportError as error:
+            log.warning("output of workers is not collected with this version of Ray: %s", error)
+            return
+        self._show = [show for name, show in dispatcher.handlers if name == HANDLER]
+        dispatcher.remove_handler(HANDLER)
+        dispatcher.add_handler(HANDLER, self.hear)
+
+    @contextlib.contextmanager
+    def launching(self) -> Iterator[None]:
+        """Meanwhile lines of processes that are not known yet are kept back."""
+        with self._changed:
+            self._launching += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._launching -= 1
+                self._take_early()
+
+    def know(self, source: Source) -> None:
+        with self._changed:
+            self._sources.setdefault(source.pid, []).append(source)
+
+    def _find(self, batch: Batch) -> Source | None:
+        return next((source for source in self._sources.get(str(batch.get("pid")), ()) if source.is_of(batch)), None)
+
+    def _take_early(self) -> None:
+        early, self._early = self._early, []
+        for batch in early:
+            self._take(batch)
+
+    def hear(self, batch: Batch) -> None:
+        """Called by Ray's thread."""
+        with self._changed:
+            if self._launching and self._find(batch) is None and len(self._early) < EARLY_MAX:
+                self._early.append(batch)
+            else:
+                self._take(batch)
+
+    def _take(self, batch: Batch) -> None:
+        source = self._find(batch)
+        if source is not None:
+            batch = self._without_marks(source, batch)
+        if source is not None and self._folder is not None and batch["lines"]:
+            try:
+                self._write(source, batch)
+            except OSError as error:
+                log.warning("output of %s:%d is not kept in %s: %s", source.group, source.rank, self._folder, error)
+                self._folder = None
+        if batch["lines"] and (source is None or source.is_shown):
+            for show in self._show:
+                show(batch)
+
+    def _write(self, source: Source, batch: Batch) -> None:
+        assert self._folder
+        folder = self._folder / source.group / str(source.rank)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / ("stderr.log" if batch.get("is_err") else "stdout.log")
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.writelines(f"{line}\n" for line in batch["lines"])
+
+    # --- the end of a group: its last lines are on their way
+
+    def _without_marks(self, source: Source, batch: Batch) -> Batch:
+        lines = []
+        for line in batch["lines"]:
+            mark = next((mark for mark in self._marks if line.endswith(mark)), "")
+            if mark:
+                self._marks[mark].add((source, bool(batch.get("is_err"))))
+                self._changed.notify_all()
+            if not mark or line != mark:  # it may end a line that was not whole
+                lines.append(line.removesuffix(mark))
+        return batch | {"lines": lines}
+
+    def drain(self, mark: str, tell: Callable[[str], list[Source]]) -> None:
+        """`tell` has ranks write the mark to both streams, and returns which did; then all they wrote before has come, or
+        time is up."""
+        with self._changed:
+            seen: set[tuple[Source, bool]] = set()
+            self._marks[mark] = seen
+        try:
+            wanted = {(source, is_error) for source in tell(mark) for is_error in (False, True)}
+            with self._changed:
+                self._changed.wait_for(lambda: wanted <= seen, DRAIN_SECONDS)
+        finally:
+            with self._changed:
+                del self._marks[mark]
+
+    def forget(self, sources: list[Source]) -> None:
+        with self._changed:
+            for source in sources:
+                self._sources[source.pid].remove(source)

@@ -1,0 +1,104 @@
+/* memory.c - what a registry remembers, as the requests that make it again.
+ *
+ * For engines whose managers can be killed and begun anew: the requests, answered by an empty registry in
+ * this order, give one that answers as this one does. Who waits is left out: waiting ends with the answer
+ * that never comes, and is asked for again. */
+#include <inttypes.h>
+
+#include "registry/registry_internal.h"
+
+struct telling {
+    struct text line;
+    registry_tell_fn tell;
+    void *context;
+    bool has_failed;
+};
+
+static struct text *begin(struct telling *telling, const char *call)
+{
+    telling->line.len = 0;
+    text_printf(&telling->line, "{\"call\":\"%s\",\"args\":[", call);
+    return &telling->line;
+}
+
+static void end(struct telling *telling, uint64_t owner)
+{
+    text_puts(&telling->line, "]}");
+    const char *request = telling->has_failed ? NULL : text_string(&telling->line);
+    telling->has_failed = !request || !telling->tell(telling->context, owner,
+                                                     (struct strview){request, telling->line.len});
+}
+
+/* Where the parts of an entry go among the arguments of its call. */
+typedef void (*put_args_fn)(struct text *out, struct strview key, struct strview value);
+
+static void put_named(struct text *out, struct strview key, struct strview value)
+{
+    text_json(out, key);
+    text_char(out, ',');
+    text_put(out, value);
+}
+
+static void put_group(struct text *out, struct strview key, struct strview value)
+{
+    (void)key; /* it is in the value */
+    text_put(out, value);
+}
+
+/* The key of a port is "node_rank:port", its value the worker's name. */
+static void put_port(struct text *out, struct strview key, struct strview value)
+{
+    size_t colon = 0;
+    while (key.at[colon] != ':')
+        colon++;
+    text_append(out, key.at, colon);
+    text_char(out, ',');
+    text_json(out, value);
+    text_char(out, ',');
+    text_append(out, key.at + colon + 1, key.len - colon - 1);
+}
+
+static void tell_table(struct telling *telling, const struct table *table, const char *call,
+                       put_args_fn put_args)
+{
+    for (size_t b = 0; b < table->bucket_count; b++)
+        for (const struct table_entry *it = table->buckets[b]; it; it = it->next)
+            for (size_t i = 0; i < it->owner_count; i++) {
+                put_args(begin(telling, call), (struct strview){it->key, it->key_len},
+                         table_value(it));
+                end(telling, it->owners[i]);
+            }
+}
+
+static void tell_devices(struct telling *telling, const struct devices *devices)
+{
+    for (int32_t i = 0; i < devices->count; i++) {
+        const struct device *device = &devices->devices[i];
+        if (!device->is_held)
+            continue;
+        struct text *line = begin(telling, "DeviceLockManager.acquire_devices");
+        text_json(line, sv_from(device->holder.address));
+        text_printf(line, ",[[%" PRId32 ",%" PRId32 "]]", device->node_rank, device->id);
+        end(telling, device->holder.owner);
+    }
+}
+
+bool registry_tell(const struct registry *registry, registry_tell_fn tell, void *context)
+{
+    struct telling telling = {TEXT_INIT, tell, context, false};
+    tell_table(&telling, &registry->workers, "WorkerManager.register_worker", put_named);
+    tell_table(&telling, &registry->collectives, "CollectiveManager.register_collective_group",
+               put_group);
+    tell_table(&telling, &registry->master_ports, "CollectiveManager.set_master_port_info",
+               put_named);
+    tell_table(&telling, &registry->ports, "PortLockManager.acquire", put_port);
+    tell_devices(&telling, &registry->devices);
+    text_release(&telling.line);
+    return !telling.has_failed;
+}
+
+uint64_t registry_changes(const struct registry *registry)
+{
+    return registry->workers.changes + registry->collectives.changes +
+           registry->master_ports.changes + registry->ports.changes + registry->devices.changes;
+}
