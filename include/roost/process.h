@@ -20,7 +20,7 @@ struct roost_processes_options {
     const struct roost_config *config; /* may be NULL: no env_configs */
     const struct roost_cluster *cluster;
     const struct roost_component *component; /* of a plan on this cluster */
-    const char *name;                        /* what the component is called */
+    const char *name;                        /* as roost_group_name_check has it */
     const char *const *env;       /* "NAME=value", NULL-terminated: what the processes inherit where
                                    they run; NULL = nothing */
     const char *const *extra_env; /* set over everything else; NULL = nothing */

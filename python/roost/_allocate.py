@@ -41,11 +41,12 @@ def allocate(
     if (node_id is None) == (node_rank is None):
         raise TypeError("pass node_id, the number of the node" if node_id is None else "node_id and node_rank say the same: pass one of them")
     node = as_int("node_id", node_id) if node_rank is None else as_int("node_rank", node_rank)
+    _roost.check_address(as_text("worker_name", worker_name))
     check_node(cluster, node, None if gpu_id is None else as_int("gpu_id", gpu_id))
     variables, interpreter = group_settings(cluster, node_group_label, node)
     variables |= {as_text("a name in env_vars", name): str(value) for name, value in (env_vars or {}).items()}
     return cluster._engine_link().allocate(
-        cls, as_text("worker_name", worker_name), node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
+        cls, worker_name, node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
         None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1), tuple(cls_args), dict(cls_kwargs or {}),
     )  # fmt: skip
 

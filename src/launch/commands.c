@@ -10,6 +10,7 @@
 #include "launch/environment.h"
 #include "launch/interfaces.h"
 #include "launch/words.h"
+#include "registry/worker_address.h"
 
 /* --- which components --- */
 
@@ -63,10 +64,13 @@ static bool choose_components(struct commands *commands, struct diag *diag)
     return true;
 }
 
-/* One component of its own, which the config does not launch. */
+/* One component of its own, which the config does not launch. Its name becomes a folder, a label and text in
+ * JSON, as those of a config do: it is checked here for whoever starts it, from C or Python, on any engine. */
 static bool take_component(struct commands *commands, struct diag *diag)
 {
     const struct launch_options *options = &commands->options;
+    if (!group_name_check(sv_from(options->name), diag))
+        return false;
     commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
     if (!commands->components) {
         diag_nomem(diag);

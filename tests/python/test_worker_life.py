@@ -62,6 +62,25 @@ def test_every_field_is_set(workers: WorkerHome) -> None:
         assert (one["RANK"], two["RANK"], one["WORLD_SIZE"], one["GROUP_NAME"], two["WORKER_NAME"]) == ("0", "1", "2", "fields", "fields:1")
 
 
+BAD_NAMES = {"": "''", "/tmp/abs_evil": "'/tmp/abs_evil'", "../evil": "'../evil'", "a b": "'a b'", "a:0": "'a:0'", "x" * 64: "'x", "a\x1b[31mb": r"'a\\x1b\[31mb'"}
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_cannot_be_a_folder_is_refused_before_anything_starts(workers: WorkerHome, name: str) -> None:
+    before = workers.engine.runs() if workers.name == "local" else []
+    with pytest.raises(roost.Error, match=rf"{BAD_NAMES[name]}.* cannot be the name of a group") as caught:
+        Helper.create_group().launch(workers.cluster("1x1"), name=name)
+    assert caught.value.code == "name"
+    assert before == (workers.engine.runs() if workers.name == "local" else [])
+
+
+def test_a_class_whose_name_is_too_long_for_a_default_is_told_to_name_its_group(workers: WorkerHome) -> None:
+    long = type("L" * 51, (Helper,), {})
+    with pytest.raises(roost.Error, match=f"a group of {'L' * 51} needs a name: 'worker_group_{'L' * 51}' cannot be one .pass one to launch") as caught:
+        long.create_group().launch(workers.cluster("1x1"))
+    assert caught.value.code == "name"
+
+
 def test_without_isolation_all_devices_are_shown(workers: WorkerHome) -> None:
     for words in ({"isolate_gpu": False}, {"isolate_accelerator": False}):
         with Helper.create_group().launch(workers.cluster("1x4"), name="shared", **words) as group:
