@@ -245,17 +245,31 @@ bool group_is_closed(PyObject *group)
     return ((const struct group_object *)group)->is_closed;
 }
 
+/* While a call waits for room: whether a signal's handler has raised. */
+static bool is_interrupted(void *context)
+{
+    PyThreadState **state = context;
+    PyEval_RestoreThread(*state);
+    bool has_raised = PyErr_CheckSignals() != 0;
+    *state = PyEval_SaveThread();
+    return has_raised;
+}
+
 PyObject *group_call(PyObject *self, const struct roost_call_options *options)
 {
     struct binding *binding = binding_of(Py_TYPE(self));
     struct roost_group *group = group_of(self);
     struct roost_error error;
-    struct roost_call *call;
+    struct roost_call_options wanted = *options;
     if (!group)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    call = roost_group_call(group, options, &error);
-    Py_END_ALLOW_THREADS
+    PyThreadState *state = PyEval_SaveThread();
+    wanted.is_stopped = is_interrupted;
+    wanted.stop_ctx = &state;
+    struct roost_call *call = roost_group_call(group, &wanted, &error);
+    PyEval_RestoreThread(state);
+    if (!call && PyErr_Occurred())
+        return NULL;
     if (!call)
         return binding_raise(binding, &error, NULL, NULL);
     return call_new(binding, self, call);
