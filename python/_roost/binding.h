@@ -225,6 +225,11 @@ PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *
 /* {component, rank, life, ...} of a life that has ended. */
 PyObject *binding_end(const struct roost_event *end);
 
+/* How many forks this process is away from the one that first loaded the module: what belongs to a process
+ * remembers the number it had. */
+unsigned binding_forks(void);
+bool binding_count_forks(void); /* false with an exception */
+
 /* Functions of the module for forked workers (forked.c). */
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);

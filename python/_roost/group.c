@@ -1,6 +1,4 @@
 /* group.c - the type Group: the processes of one launch, as the driver holds them. */
-#include <unistd.h>
-
 #include "binding.h"
 
 struct group_object {
@@ -8,14 +6,14 @@ struct group_object {
     struct roost_group *group;
     PyObject *placements; /* its memory is the plan's */
     PyObject *warnings;
-    pid_t owner;    /* a child that the driver forks must not end the driver's processes */
+    unsigned owner; /* a child that the driver forks must not end the driver's processes */
     bool is_closed; /* by close() */
 };
 
 static void dealloc(PyObject *self)
 {
     struct group_object *it = (struct group_object *)self;
-    struct roost_group *group = it->owner == getpid() ? it->group : NULL;
+    struct roost_group *group = it->owner == binding_forks() ? it->group : NULL;
     if (group) {
         Py_BEGIN_ALLOW_THREADS
         roost_group_free(group);
@@ -29,7 +27,7 @@ static void dealloc(PyObject *self)
 static struct roost_group *group_of(PyObject *self)
 {
     const struct group_object *it = (const struct group_object *)self;
-    if (it->owner == getpid())
+    if (it->owner == binding_forks())
         return it->group;
     PyErr_SetString(PyExc_RuntimeError,
                     "a group belongs to the process that launched it, and this is a fork of it");
@@ -118,7 +116,7 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
     struct group_object *self = binding_alloc(type);
     if (!self)
         return NULL;
-    self->owner = getpid();
+    self->owner = binding_forks();
     if (!wanted_open(binding, &wanted, command, env, extra, forker)) {
         Py_DECREF(self);
         return NULL;
@@ -230,7 +228,7 @@ static PyObject *close_group(PyObject *self, PyObject *nothing)
     struct group_object *it = (struct group_object *)self;
     (void)nothing;
     it->is_closed = true;
-    if (it->owner == getpid()) {
+    if (it->owner == binding_forks()) {
         Py_BEGIN_ALLOW_THREADS
         roost_group_close(it->group);
         Py_END_ALLOW_THREADS

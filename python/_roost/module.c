@@ -149,7 +149,7 @@ static int execute(PyObject *module)
                                          "A rank that is wrong or not there.")
                          : NULL;
     it->accelerator_types = type_names();
-    if (!it->rank_error || !it->accelerator_types)
+    if (!it->rank_error || !it->accelerator_types || !binding_count_forks())
         return -1;
     it->config = add_type(module, &config_spec);
     it->cluster = it->config ? add_type(module, &cluster_spec) : NULL;

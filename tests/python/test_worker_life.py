@@ -300,6 +300,66 @@ def test_a_fork_of_the_driver_has_no_groups(own_workers: WorkerHome) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
 
 
+FORKS = """
+import os, sys, threading, roost
+from worker_classes import Helper
+group = Helper.create_group().launch(roost.Cluster(cluster="1x2"), name="mine")
+os.mkfifo("pipe")
+"""
+
+
+@pytest.mark.local
+def test_a_fork_of_the_driver_takes_no_answers(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        FORKS
+        + """
+handle = group.hang_on(0, "pipe")
+if (pid := os.fork()) == 0:
+    for ask in (lambda: handle.wait(30), handle.wait, handle.done, lambda: handle.outcomes, lambda: group.add(1)):
+        try:
+            ask()
+        except RuntimeError as error:
+            print(error, flush=True)
+    del handle
+    os._exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+with open("pipe", "wb") as pipe:
+    pipe.write(b"x")
+print(handle.wait(60))
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    ours, theirs = ("a call belongs to the process that made it, and this is a fork of it\n", "a group belongs to the process that launched it, and this is a fork of it\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, ours * 4 + theirs + "[0, 1]\n", "")
+
+
+@pytest.mark.local
+def test_a_fork_while_threads_call_can_forget_calls(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        FORKS
+        + """
+is_over = threading.Event()
+def call():
+    while not is_over.is_set():
+        group.add(1).wait()
+threads = [threading.Thread(target=call) for _ in range(2)]
+[thread.start() for thread in threads]
+for _ in range(50):
+    handle = group.add(1)
+    if (pid := os.fork()) == 0:
+        del handle
+        os._exit(0)
+    os.waitpid(pid, 0)
+is_over.set()
+[thread.join() for thread in threads]
+print(handle.wait(60))
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+        PYTHONWARNINGS="ignore",
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
+
+
 def test_two_clusters_are_each_as_their_arguments_say(own_workers: WorkerHome) -> None:
     small, large = own_workers.cluster("1x1"), own_workers.cluster("2x2")
     with Helper.create_group().launch(small, name="small") as one, Helper.create_group().launch(large, name="large") as other:
