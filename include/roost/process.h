@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* Checks the name of a variable that extra_env, here or in launch.h, is to set: letters, digits and '_', and
+ * none of those that roost goes by itself (ROOST_..., LISTEN_...). */
+ROOST_API enum roost_code roost_variable_check(const char *name,
+                                               struct roost_error *err) ROOST_MUST_USE;
+
 struct roost_processes;
 
 /* All is borrowed until the processes are freed. */

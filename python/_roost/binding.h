@@ -239,6 +239,7 @@ extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec;
 PyObject *binding_namespaces(PyObject *module, PyObject *env);
 PyObject *binding_check_address(PyObject *module, PyObject *text);
 PyObject *binding_check_group_name(PyObject *module, PyObject *text);
+PyObject *binding_check_variable(PyObject *module, PyObject *text);
 
 /* A function of the module: a cluster as the JSON of a snapshot. */
 PyObject *binding_snapshot(PyObject *module, PyObject *cluster);

@@ -30,7 +30,7 @@ class Counter:
 
 def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: WorkerHome) -> None:
     cluster = own_workers.cluster("2x4")
-    counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": "7"}, [40], {"fails": False})
+    counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": 7}, [40], {"fails": False})
     assert counter.add.remote(2).wait() == 42
     assert counter.add(1).wait(30) == 43
     assert counter.look.remote().wait() == {"CUDA_VISIBLE_DEVICES": "2", "CLUSTER_NODE_RANK": "1", "GROUP_NAME": "counter", "MODE": "fast", "RANK": "7"}
@@ -51,6 +51,12 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
         ((Counter, "../../../pwned", 1, 0, {}), Error, "'../../../pwned' cannot be the name of a group"),
         ((Counter, "a\x1b[31mb", 1, 0, {}), Error, r"'a\\x1b\[31mb' cannot be the name of a group"),
         ((Counter, "", 1, 0, {}), Error, "'' cannot be the name of a group"),
+        ((Counter, "c", 1, 0, {"A=B": "1"}), Error, "'A=B' cannot be the name of an environment variable"),
+        ((Counter, "c", 1, 0, {"": "1"}), Error, "'' cannot be the name of an environment variable"),
+        ((Counter, "c", 1, 0, {"ROOST_RUN_ID": "zzz"}), Error, "'ROOST_RUN_ID' is roost's own and cannot be set by hand"),
+        ((Counter, "c", 1, 0, {"LISTEN_FDS": 3}), Error, "'LISTEN_FDS' is roost's own"),
+        ((Counter, "c", 1, 0, {"A": None}), TypeError, "env_vars: A must be a text or a number, not None"),
+        ((Counter, "c", 1, 0, {1: "1"}), TypeError, "a name in env_vars must be a str"),
         ((Counter, "c"), TypeError, "pass node_id"),
         ((Counter(), "c", 0, 0, {}), TypeError, "cls must be a class"),
     ],
