@@ -101,10 +101,14 @@ struct roost_call_options {
     const int32_t *ranks; /* whom to call, in the order of the outcomes; NULL = all */
     size_t rank_count;
     int32_t timeout_ms; /* outcomes that have not come by then are unknown; 0 = no limit */
+    /* Asked five times a second while there is no room: true = give up. NULL = wait for it. */
+    bool (*is_stopped)(void *ctx);
+    void *stop_ctx;
 };
 
 /* Sends a request to every rank asked, without waiting for answers; it waits only for room when a rank
- * is far behind. NULL when nothing was sent to anybody. */
+ * is far behind. NULL when nothing was sent to anybody, or when it was given up while it waited: then
+ * the first of the ranks may have it. */
 ROOST_API struct roost_call *roost_group_call(struct roost_group *group,
                                               const struct roost_call_options *options,
                                               struct roost_error *err);

@@ -48,7 +48,7 @@ struct roost_run_options {
     /* Instead of `plan`: one component of any plan, run by `command` under a name of its own. The config
      * then says nothing of its launch; it may be NULL. */
     const struct roost_component *placed;
-    const char *name;
+    const char *name; /* as components of a config may be called; see roost_group_name_check */
     const char *const
         *extra_env; /* "NAME=value", NULL-terminated: over what roost sets; NULL = none */
     const char *const

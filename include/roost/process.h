@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* Checks the name of a variable that extra_env, here or in launch.h, is to set: letters, digits and '_', and
+ * none of those that roost goes by itself (ROOST_..., LISTEN_...). */
+ROOST_API enum roost_code roost_variable_check(const char *name,
+                                               struct roost_error *err) ROOST_MUST_USE;
+
 struct roost_processes;
 
 /* All is borrowed until the processes are freed. */
@@ -20,7 +25,7 @@ struct roost_processes_options {
     const struct roost_config *config; /* may be NULL: no env_configs */
     const struct roost_cluster *cluster;
     const struct roost_component *component; /* of a plan on this cluster */
-    const char *name;                        /* what the component is called */
+    const char *name;                        /* as roost_group_name_check has it */
     const char *const *env;       /* "NAME=value", NULL-terminated: what the processes inherit where
                                    they run; NULL = nothing */
     const char *const *extra_env; /* set over everything else; NULL = nothing */

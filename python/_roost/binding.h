@@ -225,6 +225,11 @@ PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *
 /* {component, rank, life, ...} of a life that has ended. */
 PyObject *binding_end(const struct roost_event *end);
 
+/* How many forks this process is away from the one that first loaded the module: what belongs to a process
+ * remembers the number it had. */
+unsigned binding_forks(void);
+bool binding_count_forks(void); /* false with an exception */
+
 /* Functions of the module for forked workers (forked.c). */
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
@@ -234,6 +239,7 @@ extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec;
 PyObject *binding_namespaces(PyObject *module, PyObject *env);
 PyObject *binding_check_address(PyObject *module, PyObject *text);
 PyObject *binding_check_group_name(PyObject *module, PyObject *text);
+PyObject *binding_check_variable(PyObject *module, PyObject *text);
 
 /* A function of the module: a cluster as the JSON of a snapshot. */
 PyObject *binding_snapshot(PyObject *module, PyObject *cluster);

@@ -6,6 +6,8 @@ struct call_object {
     PyObject_HEAD
     PyObject *group; /* lives as long as its calls */
     struct roost_call *call;
+    unsigned
+        owner; /* a fork of it would take the driver's answers, and locks that nobody there lets go */
 };
 
 PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call)
@@ -18,23 +20,37 @@ PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *
     Py_INCREF(group);
     self->group = group;
     self->call = call;
+    self->owner = binding_forks();
     return (PyObject *)self;
+}
+
+/* NULL with an exception in a fork of the process that made it. */
+static struct roost_call *call_of(PyObject *self)
+{
+    const struct call_object *it = (const struct call_object *)self;
+    if (it->owner == binding_forks())
+        return it->call;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "a call belongs to the process that made it, and this is a fork of it");
+    return NULL;
 }
 
 static void dealloc(PyObject *self)
 {
     struct call_object *it = (struct call_object *)self;
-    roost_call_free(it->call);
+    if (it->owner == binding_forks())
+        roost_call_free(it->call);
     Py_XDECREF(it->group);
     binding_dealloc(self);
 }
 
 /* 1 = each rank has its outcome, 0 = time is up, -1 = with an exception. */
-static int wait_done(struct roost_call *call, PyObject *seconds)
+static int wait_done(PyObject *self, PyObject *seconds)
 {
+    struct roost_call *call = call_of(self);
     bool is_done;
     int32_t left;
-    if (!binding_timeout(seconds, &left))
+    if (!call || !binding_timeout(seconds, &left))
         return -1;
     int32_t all = left;
     do {
@@ -50,15 +66,17 @@ static int wait_done(struct roost_call *call, PyObject *seconds)
 
 static PyObject *wait(PyObject *self, PyObject *seconds)
 {
-    int is_done = wait_done(((struct call_object *)self)->call, seconds);
+    int is_done = wait_done(self, seconds);
     return is_done < 0 ? NULL : PyBool_FromLong(is_done);
 }
 
 static PyObject *done(PyObject *self, PyObject *nothing)
 {
-    struct roost_call *call = ((struct call_object *)self)->call;
+    struct roost_call *call = call_of(self);
     bool is_done;
     (void)nothing;
+    if (!call)
+        return NULL;
     Py_BEGIN_ALLOW_THREADS
     is_done = roost_call_is_done(call);
     Py_END_ALLOW_THREADS
@@ -102,9 +120,9 @@ static int answer_buffer(PyObject *self, Py_buffer *view, int flags)
 
 static PyObject *outcomes(PyObject *self, PyObject *nothing)
 {
-    struct roost_call *call = ((struct call_object *)self)->call;
-    size_t count = roost_call_count(call);
-    PyObject *list = PyList_New(0);
+    struct roost_call *call = call_of(self);
+    PyObject *list = call ? PyList_New(0) : NULL;
+    size_t count = call ? roost_call_count(call) : 0;
     (void)nothing;
     for (size_t i = 0; list && i < count; i++) {
         struct roost_outcome outcome = roost_call_outcome(call, i);
@@ -159,7 +177,7 @@ static PyObject *read_answers(PyObject *self)
 
 static PyObject *values(PyObject *self, PyObject *seconds)
 {
-    int is_done = wait_done(((struct call_object *)self)->call, seconds);
+    int is_done = wait_done(self, seconds);
     if (is_done < 0)
         return NULL;
     PyObject *both = is_done ? read_answers(self) : NULL;

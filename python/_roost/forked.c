@@ -1,10 +1,33 @@
-/* forked.c - what a forked worker asks the kernel for and Python has no words for. */
+/* forked.c - what a forked worker asks the kernel for and Python has no words for; and which process this is,
+ * for what a fork must leave alone. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "binding.h"
+
+/* The pid would say the same, but the kernel has to be asked for it, and every call asks. */
+static unsigned forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+unsigned binding_forks(void)
+{
+    return forks;
+}
+
+bool binding_count_forks(void)
+{
+    if (pthread_atfork(NULL, NULL, count_fork) == 0)
+        return true;
+    PyErr_NoMemory();
+    return false;
+}
 
 /* Whether the parent is `pid`; from now on this process dies with it. */
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid)

@@ -1,6 +1,4 @@
 /* group.c - the type Group: the processes of one launch, as the driver holds them. */
-#include <unistd.h>
-
 #include "binding.h"
 
 struct group_object {
@@ -8,14 +6,14 @@ struct group_object {
     struct roost_group *group;
     PyObject *placements; /* its memory is the plan's */
     PyObject *warnings;
-    pid_t owner;    /* a child that the driver forks must not end the driver's processes */
+    unsigned owner; /* a child that the driver forks must not end the driver's processes */
     bool is_closed; /* by close() */
 };
 
 static void dealloc(PyObject *self)
 {
     struct group_object *it = (struct group_object *)self;
-    struct roost_group *group = it->owner == getpid() ? it->group : NULL;
+    struct roost_group *group = it->owner == binding_forks() ? it->group : NULL;
     if (group) {
         Py_BEGIN_ALLOW_THREADS
         roost_group_free(group);
@@ -29,7 +27,7 @@ static void dealloc(PyObject *self)
 static struct roost_group *group_of(PyObject *self)
 {
     const struct group_object *it = (const struct group_object *)self;
-    if (it->owner == getpid())
+    if (it->owner == binding_forks())
         return it->group;
     PyErr_SetString(PyExc_RuntimeError,
                     "a group belongs to the process that launched it, and this is a fork of it");
@@ -118,7 +116,7 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
     struct group_object *self = binding_alloc(type);
     if (!self)
         return NULL;
-    self->owner = getpid();
+    self->owner = binding_forks();
     if (!wanted_open(binding, &wanted, command, env, extra, forker)) {
         Py_DECREF(self);
         return NULL;
@@ -230,7 +228,7 @@ static PyObject *close_group(PyObject *self, PyObject *nothing)
     struct group_object *it = (struct group_object *)self;
     (void)nothing;
     it->is_closed = true;
-    if (it->owner == getpid()) {
+    if (it->owner == binding_forks()) {
         Py_BEGIN_ALLOW_THREADS
         roost_group_close(it->group);
         Py_END_ALLOW_THREADS
@@ -245,17 +243,31 @@ bool group_is_closed(PyObject *group)
     return ((const struct group_object *)group)->is_closed;
 }
 
+/* While a call waits for room: whether a signal's handler has raised. */
+static bool is_interrupted(void *context)
+{
+    PyThreadState **state = context;
+    PyEval_RestoreThread(*state);
+    bool has_raised = PyErr_CheckSignals() != 0;
+    *state = PyEval_SaveThread();
+    return has_raised;
+}
+
 PyObject *group_call(PyObject *self, const struct roost_call_options *options)
 {
     struct binding *binding = binding_of(Py_TYPE(self));
     struct roost_group *group = group_of(self);
     struct roost_error error;
-    struct roost_call *call;
+    struct roost_call_options wanted = *options;
     if (!group)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    call = roost_group_call(group, options, &error);
-    Py_END_ALLOW_THREADS
+    PyThreadState *state = PyEval_SaveThread();
+    wanted.is_stopped = is_interrupted;
+    wanted.stop_ctx = &state;
+    struct roost_call *call = roost_group_call(group, &wanted, &error);
+    PyEval_RestoreThread(state);
+    if (!call && PyErr_Occurred())
+        return NULL;
     if (!call)
         return binding_raise(binding, &error, NULL, NULL);
     return call_new(binding, self, call);

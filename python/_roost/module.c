@@ -95,6 +95,7 @@ static PyMethodDef methods[] = {
      "Namespaces of this user with living managers; takes the environment as NAME=value."},
     {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
     {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
+    {"check_variable", binding_check_variable, METH_O, "Whether a variable can be set by hand."},
     {"snapshot", binding_snapshot, METH_O, "A Cluster as the JSON of a snapshot."},
     {NULL, NULL, 0, NULL},
 };
@@ -149,7 +150,7 @@ static int execute(PyObject *module)
                                          "A rank that is wrong or not there.")
                          : NULL;
     it->accelerator_types = type_names();
-    if (!it->rank_error || !it->accelerator_types)
+    if (!it->rank_error || !it->accelerator_types || !binding_count_forks())
         return -1;
     it->config = add_type(module, &config_spec);
     it->cluster = it->config ? add_type(module, &cluster_spec) : NULL;

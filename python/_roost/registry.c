@@ -287,6 +287,11 @@ PyObject *binding_check_address(PyObject *module, PyObject *text)
     return check(module, text, "address", roost_address_check);
 }
 
+PyObject *binding_check_variable(PyObject *module, PyObject *text)
+{
+    return check(module, text, "a name in env_vars", roost_variable_check);
+}
+
 PyObject *binding_check_group_name(PyObject *module, PyObject *text)
 {
     return check(module, text, "group name", roost_group_name_check);

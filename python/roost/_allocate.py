@@ -41,13 +41,30 @@ def allocate(
     if (node_id is None) == (node_rank is None):
         raise TypeError("pass node_id, the number of the node" if node_id is None else "node_id and node_rank say the same: pass one of them")
     node = as_int("node_id", node_id) if node_rank is None else as_int("node_rank", node_rank)
+    _roost.check_address(as_text("worker_name", worker_name))
     check_node(cluster, node, None if gpu_id is None else as_int("gpu_id", gpu_id))
     variables, interpreter = group_settings(cluster, node_group_label, node)
-    variables |= {as_text("a name in env_vars", name): str(value) for name, value in (env_vars or {}).items()}
+    variables |= {name: variable_text(name, value) for name, value in (env_vars or {}).items()}
     return cluster._engine_link().allocate(
-        cls, as_text("worker_name", worker_name), node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
+        cls, worker_name, node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
         None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1), tuple(cls_args), dict(cls_kwargs or {}),
     )  # fmt: skip
+
+
+def variable_text(name: str, value: Any) -> str:
+    _roost.check_variable(as_text("a name in env_vars", name))
+    if value is None:
+        raise TypeError(f"env_vars: {name} must be a text or a number, not None")
+    return str(value)
+
+
+def is_settable(name: str) -> bool:
+    """False for a variable of roost's own; the config was warned that its value is not used."""
+    try:
+        _roost.check_variable(name)
+    except _roost.Error:
+        return False
+    return True
 
 
 def check_node(cluster: "Cluster", node: int, accelerator: int | None) -> None:
@@ -68,5 +85,6 @@ def group_settings(cluster: "Cluster", label: str | None, node_rank: int) -> tup
     for group in node_group_configs(cluster._config) if cluster._config else []:
         for env in group.env_configs or [] if group.label == label else []:
             if node_rank in env.node_ranks:
-                return env.get_env_vars(), env.python_interpreter_path
+                given = env.get_env_vars()
+                return {name: value for name, value in given.items() if is_settable(name)}, env.python_interpreter_path
     return {}, None

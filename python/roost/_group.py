@@ -123,7 +123,7 @@ class WorkerGroup:
         if not isinstance(cluster, Cluster):
             raise TypeError(f"cluster must be a roost.Cluster, not {type(cluster).__name__}")
         self._check_methods()
-        name = check_name(f"worker_group_{self._cls.__name__}" if name is None else name)
+        name = default_name(self._cls) if name is None else check_name(name)
         log_level(os.environ)
         placements = place(cluster, placement_strategy, read_isolation(isolate_gpu, isolate_accelerator))
         request = LaunchRequest(
@@ -262,11 +262,17 @@ def refuse_name(cls: type, name: str, is_launched: bool) -> None:
 
 
 def check_name(name: str) -> str:
-    if not as_text("name", name):
-        raise _roost.Error("name must not be empty")
-    if ":" in name:
-        raise _roost.Error(f"group name {name!r} must not have ':' in it, which stands before ranks")
+    _roost.check_group_name(as_text("name", name))
     return name
+
+
+def default_name(cls: type) -> str:
+    name = f"worker_group_{cls.__name__}"
+    try:
+        return check_name(name)
+    except _roost.Error as error:
+        hint = "pass one to launch: name='trainer', of letters, digits, '_', '-' and '.', at most 63 of them"
+        raise fault(_roost.Error, f"a group of {cls.__name__} needs a name: {name!r} cannot be one", hint=hint, code=error.code) from None
 
 
 def read_isolation(isolate_gpu: bool, isolate_accelerator: bool | None) -> bool:

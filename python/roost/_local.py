@@ -69,11 +69,16 @@ class LocalEngine:
         extra = dict(request.env)
         if request.catch_system_failure:
             extra["CATCH_SYSTEM_FAILURE"] = "1"
-        group = _roost.Group(
-            self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
-            extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
-            logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
-        )  # fmt: skip
+        try:
+            group = _roost.Group(
+                self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
+                extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
+                logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
+            )  # fmt: skip
+        except _roost.Error as error:
+            if error.code != "engine":
+                raise
+            raise as_engine_error(error) from None
         warn(group.warnings, 4)
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
         running = LocalGroup(group, screen)
@@ -98,6 +103,12 @@ class LocalEngine:
                 set_namespace(None)
                 self._keeper.close()
                 self._keeper = None
+
+
+def as_engine_error(error: _roost.Error) -> EngineError:
+    made = EngineError(str(error))
+    made.code, made.hint = error.code, error.hint
+    return made
 
 
 def port_base() -> int:

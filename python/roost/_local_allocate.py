@@ -24,7 +24,7 @@ def allocate_locally(
         cls=cls,
         args=tuple(args),
         kwargs=dict(kwargs),
-        name=check_name(name),
+        name=check_name(name.replace(":", ".")),  # "other:1" too is the name of a folder
         placements=placements,
         max_concurrency=max_concurrency,
         catch_system_failure=os.environ.get("RLINF_CATCH_FAILURE") == "1",

@@ -31,11 +31,16 @@ bool variable_find(struct strview name, enum variable *out)
     return false;
 }
 
+bool is_own_variable(struct strview name)
+{
+    return sv_starts(name, "ROOST_") || sv_is(name, "LISTEN_FDS") || sv_is(name, "LISTEN_PID") ||
+           sv_is(name, "LISTEN_FDNAMES");
+}
+
 bool is_roost_variable(struct strview name)
 {
     enum variable found;
     if (variable_find(name, &found))
         return list[found].kind != VARIABLE_DEFAULT;
-    return sv_starts(name, "ROOST_") || sv_starts(name, "RAY_EXPERIMENTAL_NOSET_") ||
-           sv_is(name, "LISTEN_FDS") || sv_is(name, "LISTEN_PID") || sv_is(name, "LISTEN_FDNAMES");
+    return is_own_variable(name) || sv_starts(name, "RAY_EXPERIMENTAL_NOSET_");
 }

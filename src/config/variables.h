@@ -74,4 +74,8 @@ bool variable_find(struct strview name, enum variable *out);
  * its own (ROOST_PORT_<NAME> is among them), and how descriptors are handed over. */
 bool is_roost_variable(struct strview name);
 
+/* Of those, the ones that roost itself goes by: how a process is found again, and what it was handed. Nobody
+ * sets them, not even who may set everything else by hand. */
+bool is_own_variable(struct strview name);
+
 #endif

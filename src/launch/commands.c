@@ -3,13 +3,16 @@
  * number of any port is found by arithmetic. */
 #include "launch/commands.h"
 
+#include <roost/process.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/variables.h"
 #include "launch/commands_internal.h"
 #include "launch/environment.h"
 #include "launch/interfaces.h"
 #include "launch/words.h"
+#include "registry/worker_address.h"
 
 /* --- which components --- */
 
@@ -63,10 +66,13 @@ static bool choose_components(struct commands *commands, struct diag *diag)
     return true;
 }
 
-/* One component of its own, which the config does not launch. */
+/* One component of its own, which the config does not launch. Its name becomes a folder, a label and text in
+ * JSON, as those of a config do: it is checked here for whoever starts it, from C or Python, on any engine. */
 static bool take_component(struct commands *commands, struct diag *diag)
 {
     const struct launch_options *options = &commands->options;
+    if (!group_name_check(sv_from(options->name), diag))
+        return false;
     commands->components = arena_zeroed(&commands->arena, struct component_commands, 1);
     if (!commands->components) {
         diag_nomem(diag);
@@ -211,6 +217,37 @@ static bool number_ports(struct commands *commands, struct diag *diag)
     return true;
 }
 
+/* --- variables by hand --- */
+
+static bool check_variable(struct strview name, struct diag *diag)
+{
+    if (!is_variable_name(name)) {
+        diag_error(diag, ROOST_ERR_NAME, NOWHERE,
+                   "'%s' cannot be the name of an environment variable", quote(name).text);
+        diag_hint(diag, "use letters, digits and _, with no digit at the start");
+        return false;
+    }
+    if (!is_own_variable(name))
+        return true;
+    diag_error(diag, ROOST_ERR_NAME, NOWHERE, "'%s' is roost's own and cannot be set by hand",
+               quote(name).text);
+    diag_hint(diag, "choose another name; roost finds its processes by this one");
+    return false;
+}
+
+enum roost_code roost_variable_check(const char *name, struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    (void)check_variable(sv_from(name), &diag);
+    return diag.first;
+}
+
+static void check_extra(const struct launch_options *options, struct diag *diag)
+{
+    for (const char *const *entry = options->extra_env; entry && *entry; entry++)
+        (void)check_variable((struct strview){*entry, strcspn(*entry, "=")}, diag);
+}
+
 /* --- the whole --- */
 
 static bool find_environments(struct commands *commands, struct diag *diag)
@@ -240,6 +277,7 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
         return NULL;
     }
     commands->options = *options;
+    check_extra(options, diag);
     bool is_chosen_well =
         options->placed ? take_component(commands, diag) : choose_components(commands, diag);
     bool is_good = is_chosen_well && find_environments(commands, diag);

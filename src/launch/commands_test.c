@@ -1,6 +1,8 @@
 /* commands_test.c - what is executed for a process: small configs in, argv and variables out. */
 #include "launch/commands.h"
 
+#include <roost/process.h>
+
 #include "base/text.h"
 #include "tests/plan_unit.h"
 
@@ -314,6 +316,35 @@ TEST(extra_variables_name_interfaces_too)
     release(&it);
 }
 
+TEST(extra_variables_that_nobody_may_set_are_refused)
+{
+    static const struct {
+        const char *name, *says, *hint;
+    } rows[] = {
+        {"", "'' cannot be the name of an environment variable", "letters, digits"},
+        {"1A", "'1A' cannot be the name of an environment variable", "letters, digits"},
+        {"A B", "'A B' cannot be the name of an environment variable", "letters, digits"},
+        {"ROOST_RUN_ID", "'ROOST_RUN_ID' is roost's own and cannot be set by hand", "another name"},
+        {"LISTEN_PID", "'LISTEN_PID' is roost's own and cannot be set by hand", "another name"},
+    };
+    struct roost_error err;
+    assert_int_equal(roost_variable_check("RANK", &err), ROOST_OK);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct text entry = TEXT_INIT;
+        text_printf(&entry, "%s=1", rows[i].name);
+        const char *extra[] = {"RANK=1", text_string(&entry), NULL};
+        struct made it = make("1x1", HEAD "    a: 0\nroost: {launch: {a: {command: [x]}}}",
+                              (struct launch_options){.extra_env = extra});
+        assert_null(it.commands);
+        CHECK_FACT(rows[i].name, it.err.code == ROOST_ERR_NAME);
+        CHECK_SAYS(rows[i].name, it.err.message, rows[i].says);
+        CHECK_SAYS(rows[i].name, it.err.hint, rows[i].hint);
+        assert_int_equal(roost_variable_check(rows[i].name, &err), ROOST_ERR_NAME);
+        release(&it);
+        text_release(&entry);
+    }
+}
+
 TEST(local_rank_follows_its_rule)
 {
     static const struct {
@@ -434,6 +465,7 @@ RUN_TESTS(cmocka_unit_test(a_process_has_the_variables_of_rlinf_torch_and_roost)
           cmocka_unit_test(what_the_caller_has_decides_what_it_should),
           cmocka_unit_test(interfaces_of_collective_libraries_are_named_once),
           cmocka_unit_test(extra_variables_name_interfaces_too),
+          cmocka_unit_test(extra_variables_that_nobody_may_set_are_refused),
           cmocka_unit_test(local_rank_follows_its_rule),
           cmocka_unit_test(a_command_behind_two_dashes_serves_the_one_component_without),
           cmocka_unit_test(what_cannot_be_run_is_said_with_its_cure),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "launch/group_name.h"
 #include "launch/run_internal.h"
 #include "rpc/links.h"
 
@@ -28,6 +29,7 @@ struct member {
 struct roost_group {
     struct roost_run *run;
     struct links *links;
+    struct group_name name; /* until it is closed */
     struct member *members;
     int32_t size;
     int32_t started;            /* lives that have begun, to know when no more will */
@@ -153,7 +155,8 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
         return NULL;
     }
     group->problem_rank = -1;
-    group->run = roost_run_start(&wanted, report, err);
+    if (group_name_take(&group->name, &wanted, err))
+        group->run = roost_run_start(&wanted, report, err);
     if (group->run) {
         group->size = roost_run_world_size(group->run, 0);
         if (open_links(group))
@@ -175,6 +178,11 @@ void roost_group_close(struct roost_group *group)
     (void)roost_run_stop(group->run, SIGTERM, NULL);
     links_unlock(group->links);
     (void)links_wait(group->links, CLOSE_MS, is_over, group);
+    links_lock(group->links);
+    struct group_name name = group->name;
+    group->name.holder = NULL;
+    links_unlock(group->links);
+    group_name_give(&name);
 }
 
 void roost_group_free(struct roost_group *group)
@@ -184,6 +192,7 @@ void roost_group_free(struct roost_group *group)
     if (group->links)
         roost_group_close(group);
     links_free(group->links);
+    group_name_give(&group->name); /* of one that could not be launched */
     roost_run_free(group->run);
     free(group->members);
     free(group);

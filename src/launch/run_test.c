@@ -1,4 +1,4 @@
-/* run_test.c - what roost_run_start says when there is no guardian to be had. */
+/* run_test.c - what roost_run_start says when it cannot begin. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,12 +82,46 @@ TEST(descriptors_that_do_not_suffice_are_said)
         strstr(err.message, "cannot make the channel to the supervisor: Too many open"));
 }
 
+/* Names become folders, labels and JSON: a run of one component takes those that a config may have. */
+TEST(a_name_that_cannot_be_a_folder_is_refused_before_anything_starts)
+{
+    static const char *const bad[] = {"",           "/tmp/abs", "../evil", "a/b",
+                                      "a\x1b[31mb", "a\"b",     "other:1", NULL};
+    struct roost_error err = {0};
+    struct roost_cluster_options wanted = {.text = "1x2"};
+    struct roost_cluster *cluster = roost_cluster_new(&wanted, NULL, &err);
+    assert_non_null(cluster);
+    struct roost_config_options reading = {
+        .path = "train.yaml", .text = text, .text_len = sizeof text - 1};
+    struct roost_config *config = roost_config_load(&reading, NULL, &err);
+    assert_non_null(config);
+    struct roost_plan *plan = roost_plan_new(config, cluster, NULL, NULL, &err);
+    assert_non_null(plan);
+    static const char *const command[] = {"true"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct roost_run_options options = {.cluster = cluster,
+                                            .placed = roost_plan_component(plan, 0),
+                                            .name = bad[i],
+                                            .command = command,
+                                            .command_count = 1,
+                                            .program = "/nowhere/roost"};
+        assert_null(roost_run_start(&options, NULL, &err));
+        assert_int_equal(err.code, ROOST_ERR_NAME);
+        assert_non_null(strstr(err.message, "cannot be the name of a group"));
+        assert_null(strchr(err.message, '\x1b'));
+    }
+    roost_plan_free(plan);
+    roost_config_free(config);
+    roost_cluster_free(cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_that_is_not_there_is_named),
         cmocka_unit_test(a_program_that_is_no_guardian_is_noticed),
         cmocka_unit_test(descriptors_that_do_not_suffice_are_said),
+        cmocka_unit_test(a_name_that_cannot_be_a_folder_is_refused_before_anything_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

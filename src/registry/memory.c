@@ -87,6 +87,7 @@ bool registry_tell(const struct registry *registry, registry_tell_fn tell, void 
 {
     struct telling telling = {TEXT_INIT, tell, context, false};
     tell_table(&telling, &registry->workers, "WorkerManager.register_worker", put_named);
+    tell_table(&telling, &registry->groups, "WorkerManager.reserve_group", put_named);
     tell_table(&telling, &registry->collectives, "CollectiveManager.register_collective_group",
                put_group);
     tell_table(&telling, &registry->master_ports, "CollectiveManager.set_master_port_info",
@@ -99,6 +100,6 @@ bool registry_tell(const struct registry *registry, registry_tell_fn tell, void 
 
 uint64_t registry_changes(const struct registry *registry)
 {
-    return registry->workers.changes + registry->collectives.changes +
+    return registry->workers.changes + registry->groups.changes + registry->collectives.changes +
            registry->master_ports.changes + registry->ports.changes + registry->devices.changes;
 }

@@ -32,6 +32,7 @@ TEST(a_registry_made_of_what_another_told_answers_as_that_one)
     EXPECT(&it, 2, "CollectiveManager.register_collective_group", PAIR, OK);
     EXPECT(&it, 1, "CollectiveManager.set_master_port_info", "\"pair:0\", 29500", OK);
     EXPECT(&it, 2, "PortLockManager.acquire", "1, \"actor:1\", 5000", YES);
+    EXPECT(&it, 1, "WorkerManager.reserve_group", "\"actor\", 77", NOTHING);
     EXPECT(&it, 1, "DeviceLockManager.acquire_devices", "\"actor:0\", [0, [1, 1]]", YES);
     EXPECT(&it, 2, "DeviceLockManager.acquire_devices", "\"actor:1\", [0]", "");
     open_same(&other, &it);
@@ -40,6 +41,7 @@ TEST(a_registry_made_of_what_another_told_answers_as_that_one)
     EXPECT(&other, 3, "WorkerManager.get_worker_info", "\"actor:1\"", NOTHING);
     EXPECT(&other, 3, "CollectiveManager.get_master_port_info", "\"pair:0\"", "{\"value\":29500}");
     EXPECT(&other, 3, "PortLockManager.acquire", "1, \"actor:3\", 5000", NO);
+    EXPECT(&other, 2, "WorkerManager.reserve_group", "\"actor\", 78", "{\"value\":77}");
     EXPECT(&other, 2, "PortLockManager.acquire", "1, \"actor:1\", 5000", YES);
     /* Who waited asks again, and waits for who has it. */
     EXPECT(&other, 2, "DeviceLockManager.acquire_devices", "\"actor:1\", [5]", "");

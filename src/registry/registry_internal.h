@@ -1,5 +1,5 @@
 /* registry_internal.h - a registry and a request to it, shared by the files that answer: workers.c,
- * collectives.c, view.c, devices.c, ports.c. */
+ * groups.c, collectives.c, view.c, devices.c, ports.c. */
 #ifndef REGISTRY_REGISTRY_INTERNAL_H
 #define REGISTRY_REGISTRY_INTERNAL_H
 
@@ -71,7 +71,7 @@ bool devices_cancel(struct registry *registry, uint64_t owner, int64_t id);
 /* --- the registry --- */
 
 struct registry {
-    struct table workers, collectives, master_ports, ports;
+    struct table workers, groups, collectives, master_ports, ports;
     struct view view;
     struct devices devices;
     registry_later_fn later;
@@ -107,8 +107,8 @@ struct call {
 };
 
 /* NULL-terminated by their names. */
-extern const struct call worker_calls[], collective_calls[], node_calls[], device_calls[],
-    port_calls[];
+extern const struct call worker_calls[], group_calls[], collective_calls[], node_calls[],
+    device_calls[], port_calls[];
 
 /* Tells whoever waited with this id: true. */
 void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id);

@@ -39,6 +39,24 @@ TEST(a_worker_is_forgotten_with_its_process_or_when_told_so)
     world_close(&it);
 }
 
+TEST(a_group_has_its_name_until_it_is_given_back_or_its_process_ends)
+{
+    struct world it;
+    world_open(&it);
+    EXPECT(&it, 1, WORKER("reserve_group"), "\"m\", 11", NOTHING);
+    EXPECT(&it, 2, WORKER("reserve_group"), "\"m\", 12", "{\"value\":11}");
+    EXPECT(&it, 1, WORKER("reserve_group"), "\"m\", 11", "{\"value\":11}");
+    EXPECT(&it, 2, WORKER("reserve_group"), "\"n\", 12", NOTHING);
+    EXPECT(&it, 2, WORKER("release_group"), "\"m\"", NO);
+    EXPECT(&it, 1, WORKER("release_group"), "\"m\"", YES);
+    EXPECT(&it, 1, WORKER("release_group"), "\"m\"", NO);
+    EXPECT(&it, 2, WORKER("reserve_group"), "\"m\", 12", NOTHING);
+    registry_owner_gone(it.registry, 2);
+    EXPECT(&it, 1, WORKER("reserve_group"), "\"m\", 11", NOTHING);
+    EXPECT(&it, 1, WORKER("reserve_group"), "\"n\", 11", NOTHING);
+    world_close(&it);
+}
+
 TEST(thousands_of_workers_are_told_apart)
 {
     struct world it;
@@ -339,6 +357,7 @@ TEST(a_program_can_have_managers_of_its_own)
 
 RUN_TESTS(cmocka_unit_test(the_newest_registration_of_an_address_wins),
           cmocka_unit_test(a_worker_is_forgotten_with_its_process_or_when_told_so),
+          cmocka_unit_test(a_group_has_its_name_until_it_is_given_back_or_its_process_ends),
           cmocka_unit_test(thousands_of_workers_are_told_apart),
           cmocka_unit_test(addresses_are_a_name_and_ranks),
           cmocka_unit_test(a_collective_group_keeps_its_members),

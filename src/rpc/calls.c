@@ -88,15 +88,42 @@ static bool has_room(void *context)
            room->link->is_deaf || link_has_room(room->link, room->len);
 }
 
-static void call_rank(struct roost_call *call, size_t index, const struct question *question)
+/* Whether the caller wants no more. It is asked without the lock: what it has to take for an answer may be
+ * another thread's, who waits for ours. */
+static bool is_stopped(struct links *links, const struct roost_call_options *options)
+{
+    if (!options->is_stopped)
+        return false;
+    links_leave(links);
+    bool is_over = options->is_stopped(options->stop_ctx);
+    links_lock(links);
+    return is_over;
+}
+
+/* False when the caller has given up. */
+static bool wait_for_room(struct links *links, struct room *room,
+                          const struct roost_call_options *options)
+{
+    enum { SLICE_MS = 200 };
+    while (!has_room(room)) {
+        int64_t deadline = options->is_stopped ? timers_deadline(SLICE_MS) : -1;
+        if (!links_wait_held(links, deadline, has_room, room) && is_stopped(links, options))
+            return false;
+    }
+    return true;
+}
+
+/* False when the caller has given up. */
+static bool call_rank(struct roost_call *call, size_t index, const struct question *question,
+                      const struct roost_call_options *options)
 {
     struct outcome *outcome = &call->outcomes[index];
     struct link *link = &call->links->link[outcome->rank];
     struct room room = {link, outcome, question_len(question)};
-    while (!has_room(&room))
-        links_wait_held(call->links, -1, has_room, &room);
+    if (!wait_for_room(call->links, &room, options))
+        return false;
     if (outcome->kind != ROOST_OUTCOME_PENDING)
-        return;
+        return true;
     if (link->state == LINK_ENDED)
         call_lose(call, index, ROOST_OUTCOME_NOT_RUN, link->why ? link->why : "it has ended");
     else if (!link_reserve(link))
@@ -107,6 +134,7 @@ static void call_rank(struct roost_call *call, size_t index, const struct questi
             link_free_slot(link, &link->slots[outcome->slot]);
         call_lose(call, index, ROOST_OUTCOME_NOT_RUN, no_memory);
     }
+    return true;
 }
 
 /* --- making a call --- */
@@ -191,11 +219,17 @@ struct roost_call *links_call(struct links *links, const struct roost_call_optio
     struct roost_call *call = call_new(links, options, &diag);
     if (call && options->timeout_ms > 0 && call->count)
         links_set_timer(links, &call->timer, timers_deadline(options->timeout_ms));
-    for (size_t i = 0; call && i < call->count; i++)
-        call_rank(call, i, &question);
+    bool is_given_up = false;
+    for (size_t i = 0; call && !is_given_up && i < call->count; i++)
+        is_given_up = !call_rank(call, i, &question, options);
     links_leave(links);
     question_release(&question, links);
-    return call;
+    if (!is_given_up)
+        return call;
+    diag_error(&diag, ROOST_ERR_TIMEOUT, NOWHERE, "the call was given up before every rank had it");
+    diag_hint(&diag, "ranks that are far behind take no more calls until they have answered");
+    roost_call_free(call);
+    return NULL;
 }
 
 /* --- looking at it --- */

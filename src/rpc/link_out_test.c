@@ -41,6 +41,40 @@ TEST(a_call_waits_for_room_and_gives_up_with_its_time)
     server_join(&good);
 }
 
+static bool stop_third_time(void *context)
+{
+    int *asked = context;
+    return ++*asked == 3;
+}
+
+TEST(a_call_that_waits_for_room_can_be_given_up)
+{
+    enum { SIZE = 20 * KIB, CAP = 64 * KIB, KEPT = 200 };
+    struct roost_call *calls[KEPT], *call;
+    struct roost_bytes bytes = {block, SIZE};
+    int asked = 0, count = 0;
+    struct roost_call_options options = {.method = "echo",
+                                         .bytes = &bytes,
+                                         .byte_count = 1,
+                                         .is_stopped = stop_third_time,
+                                         .stop_ctx = &asked};
+    struct server good;
+    struct roost_error err;
+    net_open_with(&net, (struct links_options){.rank_count = 2, .outbox_max = CAP}, true);
+    server_start(&good, &net, 0, 1);
+    while (count < KEPT && (call = links_call(net.links, &options, &err)))
+        calls[count++] = call;
+    assert_true(count > 3 && count < KEPT);
+    assert_int_equal(asked, 3);
+    assert_int_equal(err.code, ROOST_ERR_TIMEOUT);
+    assert_string_equal(err.message, "the call was given up before every rank had it");
+    expect(call_rank(&net, 0, "meanwhile"), ROOST_OUTCOME_VALUE, "meanwhile");
+    for (int i = 0; i < count; i++)
+        roost_call_free(calls[i]);
+    net_close(&net);
+    server_join(&good);
+}
+
 enum { MANY = 300 };
 
 static void *call_many(void *context)
@@ -337,6 +371,7 @@ TEST(answers_may_come_in_any_order)
 }
 
 RUN_TESTS(cmocka_unit_test(a_call_waits_for_room_and_gives_up_with_its_time),
+          cmocka_unit_test(a_call_that_waits_for_room_can_be_given_up),
           cmocka_unit_test(a_call_goes_on_when_there_is_room_again),
           cmocka_unit_test(who_waits_for_room_hears_that_the_worker_has_ended),
           cmocka_unit_test(a_request_larger_than_the_cap_is_sent_when_nothing_else_waits),

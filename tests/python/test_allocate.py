@@ -30,7 +30,7 @@ class Counter:
 
 def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: WorkerHome) -> None:
     cluster = own_workers.cluster("2x4")
-    counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": "7"}, [40], {"fails": False})
+    counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": 7}, [40], {"fails": False})
     assert counter.add.remote(2).wait() == 42
     assert counter.add(1).wait(30) == 43
     assert counter.look.remote().wait() == {"CUDA_VISIBLE_DEVICES": "2", "CLUSTER_NODE_RANK": "1", "GROUP_NAME": "counter", "MODE": "fast", "RANK": "7"}
@@ -47,7 +47,16 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
         ((Counter, "c", 2, 0, {}), RankError, "node_id 2 is out of range: there are 2 nodes"),
         ((Counter, "c", -1, 0, {}), RankError, "node_id -1 is out of range"),
         ((Counter, "c", 1, 4, {}), RankError, "gpu_id 4 is out of range: node 1 has 4 accelerators"),
-        ((Counter, "a:b", 1, 0, {}), Error, "a:b"),
+        ((Counter, "a:b", 1, 0, {}), Error, "'a:b' is not the address of a worker"),
+        ((Counter, "../../../pwned", 1, 0, {}), Error, "'../../../pwned' cannot be the name of a group"),
+        ((Counter, "a\x1b[31mb", 1, 0, {}), Error, r"'a\\x1b\[31mb' cannot be the name of a group"),
+        ((Counter, "", 1, 0, {}), Error, "'' cannot be the name of a group"),
+        ((Counter, "c", 1, 0, {"A=B": "1"}), Error, "'A=B' cannot be the name of an environment variable"),
+        ((Counter, "c", 1, 0, {"": "1"}), Error, "'' cannot be the name of an environment variable"),
+        ((Counter, "c", 1, 0, {"ROOST_RUN_ID": "zzz"}), Error, "'ROOST_RUN_ID' is roost's own and cannot be set by hand"),
+        ((Counter, "c", 1, 0, {"LISTEN_FDS": 3}), Error, "'LISTEN_FDS' is roost's own"),
+        ((Counter, "c", 1, 0, {"A": None}), TypeError, "env_vars: A must be a text or a number, not None"),
+        ((Counter, "c", 1, 0, {1: "1"}), TypeError, "a name in env_vars must be a str"),
         ((Counter, "c"), TypeError, "pass node_id"),
         ((Counter(), "c", 0, 0, {}), TypeError, "cls must be a class"),
     ],
@@ -55,6 +64,16 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
 def test_what_the_cluster_does_not_have_is_refused(own_workers: WorkerHome, arguments: Any, kind: type, words: str) -> None:
     with pytest.raises(kind, match=words):
         own_workers.cluster("2x4").allocate(*arguments)
+
+
+def test_a_name_may_be_an_address(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("1x4")
+    other = cluster.allocate(Counter, "other:1", 0, 0, {})
+    assert other.add(1).wait(60) == 1
+    assert repr(other) == "<roost process 'other:1'>"
+    assert [path.name for path in own_workers.engine.runs()[-1].iterdir() if path.is_dir()] == ["other.1"]
+    with pytest.raises(EngineError, match="'other:1' is running already"):
+        cluster.allocate(Counter, "other:1", 0, 1, {})
 
 
 def test_a_taken_name_is_said(own_workers: WorkerHome) -> None:

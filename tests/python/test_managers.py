@@ -415,6 +415,33 @@ def test_workers_of_a_group_reach_the_managers(theatre: Theatre) -> None:
     assert other.do(f"[{WORKERS}.get_worker_info(f'w:{{rank}}') for rank in range(2)]") == [None, None]
 
 
+def test_two_processes_have_no_groups_of_one_name(theatre: Theatre) -> None:
+    first, second, third = theatre.puppet(), theatre.puppet(), theatre.puppet()
+    for puppet in (first, second, third):
+        puppet.do("class W(roost.Worker):\n    def pid(self):\n        return os.getpid()\n")
+        puppet.do("c = roost.Cluster()" if puppet is not first else "c = roost.Cluster(cluster='1x4'); c.namespace")
+        puppet.do("launch = lambda: W.create_group().launch(c, name='m', placement_strategy=roost.PackedPlacementStrategy(0, 0))")
+    first.do("g = launch()")
+    [pid] = first.do("g.pid().wait()")
+    runs = sorted(theatre.runtime.parent.glob("state/roost/runs/*"))
+    name, words, code = refused(second, "launch()")
+    assert (name, code) == ("EngineError", "engine")
+    assert words == f"group 'm' is running already in namespace 'roost': process {first.pid} launched it (give this one another name, or close that one first)"
+    assert sorted(theatre.runtime.parent.glob("state/roost/runs/*")) == runs, "it is told before anything starts"
+    assert second.do(f"{WORKERS}.get_worker_info('m:0') is not None") is True
+    # A child that has a copy of the connection must not keep the name.
+    first.do("child = os.fork() or signal.pause()")
+    try:
+        assert first.do("g._close()") is None
+        second.do("g = launch()")
+        assert second.do("g.pid().wait()") != [pid]
+        second.kill()
+        third.do("g = launch()")
+        assert third.do("g._close()") is None
+    finally:
+        first.do("os.kill(child, signal.SIGKILL)")
+
+
 def test_nothing_is_left_open_by_many_keepers(theatre: Theatre) -> None:
     driver = theatre.puppet()
     driver.do("fds = lambda: len(os.listdir('/proc/self/fd'))")

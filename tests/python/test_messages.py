@@ -55,6 +55,7 @@ OTHER_FILES = {
     "src/registry/connection.c": "no descriptors for a connection",
     "src/registry/namespaces.c": "needs a living keeper; tests/python/test_managers.py",
     "src/registry/*.c": "only requests of managers; src/registry/registry_test.c has all of them",
+    "src/launch/group_name.c": "needs a living group; tests/python/test_managers.py",
     "src/launch/keeper_start.c": "needs a keeper; tests/python/test_managers.py, or no descriptors",
     "src/launch/local/keeper.c": "a full runtime directory",
     "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",

@@ -8,6 +8,7 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -312,6 +313,37 @@ def test_threads_of_one_worker_run_calls_at_once(workers: WorkerHome) -> None:
     with Many.create_group().launch(workers.cluster("1x1"), name="threads", max_concurrency=3) as group:
         assert [len(handle.wait(60)) for handle in [group.meet() for _ in range(3)]] == [1, 1, 1]
         assert [handle.wait(60) for handle in [group.echo(number) for number in range(50)]] == [[number] for number in range(50)]
+
+
+@pytest.mark.local  # on Ray a call never waits for room
+def test_a_call_that_waits_for_room_can_be_interrupted(own_workers: WorkerHome) -> None:
+    """The handler raises when no call was made since it ran last: there is no room then."""
+    done = own_workers.script(
+        """
+        import os, signal, roost
+        from worker_classes import Helper
+        group = Helper.create_group().launch(roost.Cluster(cluster="1x4"), name="full")
+        pids, calls, seen = group.pid().wait(), [], [-1]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        def look(number, frame):
+            if seen[0] == len(calls) > 0:
+                raise KeyboardInterrupt
+            seen[0] = len(calls)
+        signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, 1, 1)
+        try:
+            while True:
+                calls.append(group.echo(bytes(1 << 20)))
+        except KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        print(len(calls) > 0, {len(value) for value in calls[-1].wait()}, group.add(1).wait())
+        """,
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"True {{{1 << 20}}} [2, 3, 4, 5]\n", "")
 
 
 @pytest.mark.local  # Ray has its event loop in a thread beside the main one

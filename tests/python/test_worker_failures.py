@@ -191,8 +191,8 @@ def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(workers: Wor
             cls.create_group().launch(*(args or (cluster,)), **arguments)  # type: ignore[attr-defined]
 
     refused(ValueError, "Clashing has a method 'execute_on', which is a method of the group itself", Clashing)
-    refused(ValueError, "group name 'a:0' must not have ':' in it", name="a:0")
-    refused(ValueError, "name must not be empty", name="")
+    refused(ValueError, "'a:0' cannot be the name of a group", name="a:0")
+    refused(ValueError, "'' cannot be the name of a group", name="")
     refused(TypeError, "name must be a str", name=1)
     refused(TypeError, "cluster must be a roost.Cluster, not dict", Helper, {})
     refused(TypeError, "placement_strategy must be a PlacementStrategy, not list", placement_strategy=[0])

@@ -62,6 +62,25 @@ def test_every_field_is_set(workers: WorkerHome) -> None:
         assert (one["RANK"], two["RANK"], one["WORLD_SIZE"], one["GROUP_NAME"], two["WORKER_NAME"]) == ("0", "1", "2", "fields", "fields:1")
 
 
+BAD_NAMES = {"": "''", "/tmp/abs_evil": "'/tmp/abs_evil'", "../evil": "'../evil'", "a b": "'a b'", "a:0": "'a:0'", "x" * 64: "'x", "a\x1b[31mb": r"'a\\x1b\[31mb'"}
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_cannot_be_a_folder_is_refused_before_anything_starts(workers: WorkerHome, name: str) -> None:
+    before = workers.engine.runs() if workers.name == "local" else []
+    with pytest.raises(roost.Error, match=rf"{BAD_NAMES[name]}.* cannot be the name of a group") as caught:
+        Helper.create_group().launch(workers.cluster("1x1"), name=name)
+    assert caught.value.code == "name"
+    assert before == (workers.engine.runs() if workers.name == "local" else [])
+
+
+def test_a_class_whose_name_is_too_long_for_a_default_is_told_to_name_its_group(workers: WorkerHome) -> None:
+    long = type("L" * 51, (Helper,), {})
+    with pytest.raises(roost.Error, match=f"a group of {'L' * 51} needs a name: 'worker_group_{'L' * 51}' cannot be one .pass one to launch") as caught:
+        long.create_group().launch(workers.cluster("1x1"))
+    assert caught.value.code == "name"
+
+
 def test_without_isolation_all_devices_are_shown(workers: WorkerHome) -> None:
     for words in ({"isolate_gpu": False}, {"isolate_accelerator": False}):
         with Helper.create_group().launch(workers.cluster("1x4"), name="shared", **words) as group:
@@ -277,6 +296,66 @@ def test_a_fork_of_the_driver_has_no_groups(own_workers: WorkerHome) -> None:
         print(group.add(1).wait())
         """,
         PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
+
+
+FORKS = """
+import os, sys, threading, roost
+from worker_classes import Helper
+group = Helper.create_group().launch(roost.Cluster(cluster="1x2"), name="mine")
+os.mkfifo("pipe")
+"""
+
+
+@pytest.mark.local
+def test_a_fork_of_the_driver_takes_no_answers(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        FORKS
+        + """
+handle = group.hang_on(0, "pipe")
+if (pid := os.fork()) == 0:
+    for ask in (lambda: handle.wait(30), handle.wait, handle.done, lambda: handle.outcomes, lambda: group.add(1)):
+        try:
+            ask()
+        except RuntimeError as error:
+            print(error, flush=True)
+    del handle
+    os._exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+with open("pipe", "wb") as pipe:
+    pipe.write(b"x")
+print(handle.wait(60))
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    ours, theirs = ("a call belongs to the process that made it, and this is a fork of it\n", "a group belongs to the process that launched it, and this is a fork of it\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, ours * 4 + theirs + "[0, 1]\n", "")
+
+
+@pytest.mark.local
+def test_a_fork_while_threads_call_can_forget_calls(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        FORKS
+        + """
+is_over = threading.Event()
+def call():
+    while not is_over.is_set():
+        group.add(1).wait()
+threads = [threading.Thread(target=call) for _ in range(2)]
+[thread.start() for thread in threads]
+for _ in range(50):
+    handle = group.add(1)
+    if (pid := os.fork()) == 0:
+        del handle
+        os._exit(0)
+    os.waitpid(pid, 0)
+is_over.set()
+[thread.join() for thread in threads]
+print(handle.wait(60))
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+        PYTHONWARNINGS="ignore",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
 
