@@ -2,10 +2,12 @@
  *
  * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
  * cannot belong to anybody else. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +37,13 @@ static void signal_worker(struct supervisor *supervisor, const struct worker *wo
     }
     /* Its whole group: a worker's shell or launcher passes nothing on. It leads a session of its own,
      * so the group has its number. */
-    (void)kill(-worker->pid, number);
+    if (kill(-worker->pid, number) == 0 || errno != ESRCH)
+        return;
+    /* One that was forked leads nobody until it has its session (see forks.h): then it is alone. */
+    if (worker->pidfd >= 0)
+        (void)pidfd_send_signal(worker->pidfd, number, NULL, 0);
+    else
+        (void)kill(worker->pid, number);
 }
 
 void lives_signal(struct supervisor *supervisor, int32_t number)
