@@ -74,6 +74,9 @@ OTHER_FILES = {
 OTHER_TEXTS = {
     "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld": "depends on the machine; docs/run.md",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
+    "run %s is running but cannot be reached: %s": "the same",
+    "try again, or end the program that started it": "its cure, when there is no answer for half a minute",
+    "set XDG_RUNTIME_DIR as it was where the run was started, or end the program that started it": "its other cure",
     "cannot open the run '%s': %s": "a run that is removed while it is looked at",
     "cannot write the logs: %s": "src/cli/logs_view_test.c",
     "cannot show the logs of the run: %s": "no memory, or no descriptors, after the run has started",

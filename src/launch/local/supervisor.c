@@ -125,7 +125,7 @@ static void serve(struct supervisor *supervisor)
         bool has_more = workers_start_some(supervisor);
         int64_t wait = clock_sooner(lives_tick(supervisor), ready_tick(supervisor));
         wait = clock_sooner(wait, part_logs_tick(supervisor));
-        control_tick(supervisor);
+        wait = clock_sooner(wait, control_tick(supervisor));
         outbox_flush(supervisor);
         if (supervisor->left > 0)
             supervisor_wait(supervisor, has_more ? 0 : wait);

@@ -72,7 +72,7 @@ struct asker {
     size_t heard;
     struct text answer;
     size_t told;
-    int64_t until; /* ms: an answer that is not taken by then is not taken at all */
+    int64_t since; /* ms: when it last said or took something */
 };
 
 enum { ASKER_COUNT = 16 };
@@ -256,7 +256,9 @@ void control_close(struct supervisor *supervisor);
 
 /* Serves a descriptor that is readable or writable; false when it is none of the control's. */
 bool control_serve(struct supervisor *supervisor, int fd);
-void control_tick(struct supervisor *supervisor);
+
+/* What time asks for; the same answer as lives_tick. */
+int64_t control_tick(struct supervisor *supervisor);
 
 /* --- part.c --- */
 
