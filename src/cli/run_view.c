@@ -122,6 +122,21 @@ static void say_restart(struct run_view *view, const struct roost_event *event)
                  event->life + 1);
 }
 
+static void say_problem(struct run_view *view, const struct roost_event *event)
+{
+    if (event->rank < 0) {
+        run_view_say(view, "%s", event->message);
+        return;
+    }
+    const char *name = view->names[event->component];
+    run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
+    /* Its logs: that it ended well does not make them whole. */
+    if (event->code == ROOST_ERR_IO && !view->has_cut) {
+        view->has_cut = true;
+        view->cut = *event;
+    }
+}
+
 void run_view_event(struct run_view *view, const struct roost_event *event)
 {
     const char *name = event->component >= 0 ? view->names[event->component] : "";
@@ -139,12 +154,7 @@ void run_view_event(struct run_view *view, const struct roost_event *event)
         if (event->message[0]) /* otherwise the problem itself was told */
             run_view_say(view, "stopping: %s", event->message);
         break;
-    case ROOST_EVENT_PROBLEM:
-        if (event->rank >= 0)
-            run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
-        else
-            run_view_say(view, "%s", event->message);
-        break;
+    case ROOST_EVENT_PROBLEM: say_problem(view, event); break;
     case ROOST_EVENT_NOTE:
         if (view->is_verbose)
             run_view_say(view, "%s", event->message);

@@ -267,9 +267,23 @@ def test_a_full_disk_of_logs_is_said(plain_engine: Engine) -> None:
     script = f"mount -t tmpfs -o size=256k,mode=700 roost {small} && {ROOST} run {config} >/dev/null; code=$?; cat {small}/*/records.jsonl; exit $code"
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 28, done.stderr  # ENOSPC, as the worker saw it
-    assert "actor/0: it failed while the disk of the logs was full" in done.stderr
+    assert done.stderr.count("actor/0: it ended while the disk of the logs was full: 'actor/0/stdout.log' may be cut") == 2  # at once, and in the summary
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert {record["rank"]: record["code"] for record in records if "rank" in record} == {0: 28, 1: None}
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a mount namespace")
+def test_a_full_disk_is_said_also_when_nobody_minds(plain_engine: Engine) -> None:
+    """The worker does not look at what its writes say, and ends well."""
+    small = plain_engine.home / "small"
+    small.mkdir(mode=0o700)
+    config = plain_engine.config({"actor": {"command": ["sh", "-c", "head -c 2000000 /dev/zero >&2; exit 0"]}}, logs={"dir": str(small)})
+    script = f"mount -t tmpfs -o size=256k,mode=700 roost {small} && exec {ROOST} run {config} >/dev/null"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    words = "actor/0: it ended while the disk of the logs was full: 'actor/0/stderr.log' may be cut"
+    assert f"roost: {words}\n" in done.stderr and f"roost: not all logs are whole: {words}\n" in done.stderr
+    assert "1 done" in done.stderr
 
 
 def test_a_program_that_is_being_written_is_said(plain_engine: Engine) -> None:

@@ -176,6 +176,10 @@ int worker_open_log(struct supervisor *supervisor, const struct worker *worker, 
 /* Makes or opens both of its log files for a new life; false with errno. */
 bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2]);
 
+/* Workers write their logs themselves, so a full disk is theirs to see, and some do not look: when a life
+ * has ended on one, that is told, once. */
+void worker_look_at_disk(struct supervisor *supervisor, const struct worker *worker);
+
 /* --- lives.c --- */
 
 /* Reaps every process that has ended, worker or adopted. */
