@@ -107,6 +107,7 @@ static void has_ended(struct run_view *view, const struct roost_event *event)
                      : event->exit_code == 0          ? &count->done
                                                       : &count->failed;
     ++*view->last_end;
+    view->ended = *event;
     log_tail_end(view->tail, event->component, event->rank);
 }
 
@@ -117,8 +118,13 @@ static void say_restart(struct run_view *view, const struct roost_event *event)
     if (view->last_end)
         --*view->last_end;
     view->last_end = NULL;
-    run_view_say(view, "%s/%d ended and starts again in %.1f s (life %d)",
-                 view->names[event->component], event->rank, (double)event->delay_ms / 1000,
+    char how[64];
+    if (view->ended.signal)
+        snprintf(how, sizeof how, "was ended by %s", signal_word(view->ended.signal).text);
+    else
+        snprintf(how, sizeof how, "exited with %d", view->ended.exit_code);
+    run_view_say(view, "%s/%d %s and starts again in %.1f s (life %d)",
+                 view->names[event->component], event->rank, how, (double)event->delay_ms / 1000,
                  event->life + 1);
 }
 

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_reader.h"
 #include "base/private_dir.h"
+#include "base/text.h"
 #include "launch/local/leftovers.h"
 #include "launch/local/lost.h"
 #include "launch/run_dir.h"
@@ -38,20 +39,28 @@ static const char *copy(struct run_list *list, struct strview text)
     return out ? out : "";
 }
 
-/* The processes of all components together. */
-static int64_t read_world_size(struct json_reader *reader)
+/* The names of all components, and their processes together. */
+static void read_components(struct run_list *list, struct json_reader *reader,
+                            struct run_entry *entry)
 {
     struct diag diag = {0};
+    struct text names = TEXT_INIT;
     struct json_token token;
-    int64_t total = 0, size;
+    int64_t size;
     for (int depth = 1; depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED;) {
         depth += token.kind == JSON_OBJECT || token.kind == JSON_ARRAY;
         depth -= token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
         if (token.kind == JSON_KEY && sv_is(token.text, "world_size") &&
             json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
-            total += size;
+            entry->world_size += size;
+        else if (token.kind == JSON_KEY && sv_is(token.text, "name") &&
+                 (token = json_next(reader, &diag)).kind == JSON_STRING)
+            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)token.text.len,
+                        token.text.at);
     }
-    return total;
+    const char *text = text_string(&names);
+    entry->components = text ? copy(list, sv_from(text)) : "";
+    text_release(&names);
 }
 
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
@@ -76,7 +85,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
             entry->started = strtoll(token.text.at, NULL, 10);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
-            entry->world_size = read_world_size(reader);
+            read_components(list, reader, entry);
         else if (json_skip(reader, &diag) != ROOST_OK)
             break;
     }
@@ -179,6 +188,7 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
         *out = (struct run_entry){.id = copy(list, sv_from(id)),
                                   .path = copy(list, sv_from(path)),
                                   .config = "",
+                                  .components = "",
                                   .cgroup = "",
                                   .boot_id = ""};
         read_page(list, (struct strview){page, (size_t)len}, out);

@@ -15,6 +15,7 @@ struct run_entry {
     const char *id;
     const char *path; /* of its directory */
     const char *config;
+    const char *components; /* their names: "actor, env" */
     enum run_state state;
     int64_t started; /* seconds since 1970 */
     int64_t world_size;

@@ -27,7 +27,13 @@ def test_on_failure_has_so_many_lives_more(plain_engine: Engine) -> None:
     assert [record["life"] for record in plain_engine.records(run)] == [1, 2, 3]
     assert plain_engine.log(run, "actor") == "life\n" * 3
     assert plain_engine.log(run, "actor", 0, "stderr") == "trouble\n" * 3
-    assert "starts again in 0.1 s (life 2)" in done.stderr and "starts again in 0.2 s (life 3)" in done.stderr
+    assert "actor/0 exited with 4 and starts again in 0.1 s (life 2)" in done.stderr and "starts again in 0.2 s (life 3)" in done.stderr
+
+
+@pytest.mark.parametrize(("do", "words"), [("raise=11", "was ended by SIGSEGV"), ("exit=0", "exited with 0")])
+def test_a_restart_is_told_with_how_the_last_life_ended(plain_engine: Engine, do: str, words: str) -> None:
+    done = plain_engine.run(plain_engine.config({"actor": {"do": [do], "restart": "always"}}))
+    assert done.stderr.count(f"roost: actor/0 {words} and starts again in ") == 4
 
 
 def test_a_life_that_ends_well_ends_the_restarts(plain_engine: Engine) -> None:
@@ -104,13 +110,20 @@ def test_an_address_that_never_answers_does_not_hide_the_other(plain_engine: Eng
 def test_not_ready_in_time_is_said_with_what_is_missing(plain_engine: Engine) -> None:
     done = plain_engine.run(plain_engine.config({"serve": {"do": ["ignore=15", "pause"], "ready": {"line": "up", "timeout": 1}}}), "--grace", "0.1")
     assert done.returncode == 5
-    assert "serve/0: not ready after 1 seconds: its line has not been printed" in done.stderr
+    assert "serve/0: not ready after 1 seconds: its line 'up' has not been printed" in done.stderr
+
+
+def test_a_port_that_does_not_open_is_named(plain_engine: Engine) -> None:
+    serve = {"do": ["out=%{ROOST_PORT_HTTP}", "pause"], "ports": {"http": 1}, "ready": {"port": "http", "timeout": 1}}
+    done = plain_engine.run(plain_engine.config({"serve": serve}), "--grace", "0.1")
+    port = plain_engine.log(plain_engine.runs()[0], "serve").strip()
+    assert f"serve/0: not ready after 1 seconds: its port {port} is not open" in done.stderr
 
 
 def test_ending_before_ready_is_a_failure(plain_engine: Engine) -> None:
     done = plain_engine.run(plain_engine.config({"serve": {"do": ["exit=0"], "ready": {"file": "/no/such/file", "timeout": 30}}}))
     assert done.returncode == 1
-    assert "serve/0: it ended before it was ready: its file is not there" in done.stderr
+    assert "serve/0: it ended before it was ready: its file '/no/such/file' is not there" in done.stderr
 
 
 def test_a_released_port_is_free_when_its_process_starts(plain_engine: Engine) -> None:
@@ -217,6 +230,14 @@ def test_too_few_files_are_said_before_anything_starts(plain_engine: Engine) -> 
     assert done.returncode == 5
     assert "this run needs 215 open files (one for each process and each port), but this user may have 64" in done.stderr
     assert plain_engine.runs() == []
+
+
+def test_a_guardian_without_descriptors_is_told_without_its_program(plain_engine: Engine) -> None:
+    said = set()
+    for files in range(14, 24):
+        done = plain_engine.run(plain_engine.config({"actor": {"do": ["exit=0"]}}), preexec_fn=lambda files=files: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        said |= {line for line in done.stderr.splitlines() if "guardian" in line}
+    assert said == {"roost: error: cannot start the guardian of the run: cannot set up its descriptors: Too many open files"}
 
 
 @pytest.mark.parametrize("files", range(3, 24))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone, wait_state
+from worker_home import make_home
+from worker_small import Small
 
 
 def roost(engine: Engine, *words: str, **env: str) -> subprocess.CompletedProcess:
@@ -112,6 +114,24 @@ def test_a_run_that_crashed_is_recognised_and_tidied(plain_engine: Engine) -> No
     assert plain_engine.cgroups() == []
     assert not list(plain_engine.runtime.glob("roost/*.sock"))
     assert "had ended already" in roost(plain_engine, "stop", run.name).stderr
+
+
+def test_a_run_whose_driver_was_killed_has_failed(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    driver.kill()
+    driver.communicate()
+    plain_engine.running.remove(driver)
+    wait_gone([plain_engine.page(run)[part] for part in ("supervisor_pid", "guardian_pid")])
+    assert f"{run.name}   failed" in roost(plain_engine, "ps", "--all").stdout
+
+
+def test_ps_tells_the_groups_of_a_program_by_their_names(tmp_path: Path) -> None:
+    for workers in make_home("local", tmp_path):
+        cluster = workers.cluster("1x2")
+        with Small.create_group().launch(cluster, name="actors"), Small.create_group().launch(cluster, name="critics"):
+            rows = [line.split() for line in roost(workers.engine, "ps").stdout.splitlines()]
+        assert rows[0][-1] == "CONFIG" and sorted(row[-1] for row in rows[1:]) == ["actors", "critics"]
 
 
 def test_a_run_of_an_earlier_boot_is_never_signalled(plain_engine: Engine) -> None:

@@ -60,6 +60,11 @@ static void lose_driver(struct supervisor *supervisor)
 {
     supervisor->is_driver_gone = true;
     (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->channel, NULL);
+    if (supervisor->phase == PHASE_RUNNING && !supervisor->has_failed) { /* nobody has stopped it */
+        supervisor->has_failed = true;
+        supervisor->failure = outbox_event(ROOST_EVENT_PROBLEM, NULL);
+        supervisor->failure.code = ROOST_ERR_ENGINE;
+    }
     lives_kill(supervisor, "the driver is gone");
 }
 
