@@ -383,6 +383,23 @@ def test_a_process_that_the_kernel_killed_for_want_of_memory_is_said(plain_engin
     assert (record["signal"], record["reason"]) == (9, "oom")
 
 
+def score_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+def test_for_want_of_memory_the_supervisor_is_killed_last(plain_engine: Engine) -> None:
+    """As far as this user may choose: back to nothing from what the driver was raised to."""
+    pipe = plain_engine.pipe("up")
+    config = plain_engine.config({"actor": {"ranks": "0-1", "do": [f"say={pipe.path}", "pause"]}})
+    driver = plain_engine.start(config, preexec_fn=lambda: Path("/proc/self/oom_score_adj").write_text("500"))
+    workers = [int(pid) for _, pid, _ in pipe.lines(2)]
+    page = plain_engine.page(plain_engine.runs()[0])
+    assert {score_of(pid) for pid in (driver.pid, *workers)} == {500}
+    assert all(score_of(page[part]) in (0, -900) for part in ("guardian_pid", "supervisor_pid"))
+    driver.send_signal(signal.SIGTERM)
+    assert plain_engine.finish(driver).returncode == 143
+
+
 def test_a_kill_by_somebody_else_is_no_want_of_memory(plain_engine: Engine) -> None:
     plain_engine.run(plain_engine.config({"actor": {"do": ["raise=9"]}}))
     [record] = plain_engine.records(plain_engine.runs()[0])
