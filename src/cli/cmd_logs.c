@@ -10,18 +10,18 @@
 #include "cli/ranks_option.h"
 #include "launch/runs.h"
 
-/* The run that is meant, and the way to ask whether it goes on. */
+/* The run that is meant. */
 struct meant_run {
     struct run_list list;
     const struct run_entry *entry;
-    int control; /* -1 = it has ended */
+    int dir; /* -1 = not open */
 };
 
-/* A run hangs up when it ends. */
+/* The run itself is not asked: readers, however many, cost it nothing. */
 static bool is_alive(void *ctx)
 {
     const struct meant_run *run = ctx;
-    return run->control >= 0 && !runs_await(run->control, -1, 0);
+    return runs_goes_on(run->dir);
 }
 
 /* 0, or an exit status after saying why there is no such run. */
@@ -58,8 +58,8 @@ static struct logs_options wanted(const struct invocation *invocation, const str
     };
 }
 
-/* Shows the logs in an open run directory. */
-static int show(const struct invocation *invocation, int run_dir, const struct rankset *ranks,
+/* Shows the logs in the open run directory. */
+static int show(const struct invocation *invocation, const struct rankset *ranks,
                 struct meant_run *run)
 {
     struct roost_error err;
@@ -67,7 +67,7 @@ static int show(const struct invocation *invocation, int run_dir, const struct r
     struct logs_options options = wanted(invocation, ranks);
     int failed = 0;
     options.ctx = run;
-    if (!logs_show(run_dir, &options, &failed, &diag)) {
+    if (!logs_show(run->dir, &options, &failed, &diag)) {
         output_error(&err);
         return roost_code_exit(err.code);
     }
@@ -81,7 +81,7 @@ static int run(const struct invocation *invocation)
     struct arena arena = ARENA_INIT;
     struct rankset set = {0};
     const struct rankset *ranks = NULL;
-    struct meant_run meant = {.list = {.runtime_dir = -1}, .control = -1};
+    struct meant_run meant = {.list = {.runtime_dir = -1}, .dir = -1};
     if (option_is_on(invocation, "stdout") && option_is_on(invocation, "stderr"))
         return output_usage(
             "--stdout and --stderr each leave the other out; without both, both are "
@@ -90,19 +90,16 @@ static int run(const struct invocation *invocation)
     if (status == 0)
         status = find_run(invocation, &meant);
     if (meant.entry) {
-        int run_dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        meant.control = runs_connect(&meant.list, meant.entry);
-        if (run_dir < 0) {
+        meant.dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (meant.dir < 0) {
             output_say("cannot open the run '%s': %s", quote(sv_from(meant.entry->path)).text,
                        strerrordesc_np(errno));
             status = EXIT_SYSTEM;
         } else {
-            status = show(invocation, run_dir, ranks, &meant);
-            close(run_dir);
+            status = show(invocation, ranks, &meant);
+            close(meant.dir);
         }
     }
-    if (meant.control >= 0)
-        close(meant.control);
     runs_release(&meant.list);
     arena_release(&arena);
     return status;

@@ -27,8 +27,10 @@ static void put_row(struct text *out, const struct run_entry *entry, int64_t now
     struct text age = TEXT_INIT;
     put_age(&age, now - entry->started);
     const char *text = text_string(&age);
+    /* A run that a program has put together has no config; its groups tell it from others. */
+    const char *what = entry->config[0] ? entry->config : entry->components;
     text_printf(out, "%-8s %-8s %5s %6lld  %s\n", entry->id, run_state_word(entry->state),
-                text ? text : "", (long long)entry->world_size, quote(sv_from(entry->config)).text);
+                text ? text : "", (long long)entry->world_size, quote(sv_from(what)).text);
     text_release(&age);
 }
 

@@ -1,23 +1,43 @@
 /* cmd_stop.c - roost stop: ends a run as its own Ctrl-C would, and waits until it has ended. */
+#include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/output.h"
 #include "launch/runs.h"
 
+/* Whether it went on when this was looked at: not to be reached is not to have ended. */
+static bool goes_on(const struct run_entry *entry)
+{
+    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_going = dir >= 0 && runs_goes_on(dir);
+    if (dir >= 0)
+        close(dir);
+    return is_going;
+}
+
 static int stop(const struct invocation *invocation, struct run_list *list,
                 const struct run_entry *entry)
 {
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
     struct strview answer;
-    int fd = runs_connect(list, entry);
-    bool is_asked =
-        fd >= 0 && runs_ask(list, fd, option_is_on(invocation, "now") ? "kill" : "stop", &answer);
-    if (is_asked)
-        (void)runs_await(fd, -1, -1);
+    int fd = runs_connect(list, entry), error = fd < 0 ? errno : 0;
+    if (fd >= 0 && runs_ask(list, fd, option_is_on(invocation, "now") ? "kill" : "stop", &answer)) {
+        runs_await(list, entry, fd);
+        output_say("run %s has ended", entry->id);
+        return 0;
+    }
     if (fd >= 0)
         close(fd);
-    output_say(is_asked ? "run %s has ended" : "run %s had ended already", entry->id);
+    if (goes_on(entry)) {
+        runs_explain(list, entry, error, &diag);
+        output_error(&err);
+        return roost_code_exit(err.code);
+    }
+    output_say("run %s had ended already", entry->id);
     /* Without a name it was meant to end something, and there was nothing. */
-    return is_asked || invocation->operand_count ? 0 : EXIT_USAGE;
+    return invocation->operand_count ? 0 : EXIT_USAGE;
 }
 
 static int run(const struct invocation *invocation)

@@ -89,6 +89,9 @@ void run_view_summary(struct run_view *view, int status)
                      status == 0 ? "is done" : "has failed");
     for (int32_t i = 0; i < roost_run_component_count(view->run); i++)
         say_component(view, i, width);
+    if (view->has_cut && strcmp(view->cut.message, first.message) != 0)
+        run_view_say(view, "not all logs are whole: %s/%d: %s", view->names[view->cut.component],
+                     view->cut.rank, view->cut.message);
     if (first.component >= 0 && first.rank >= 0) {
         say_failure(view, &first);
         say_last_words(view, &first);

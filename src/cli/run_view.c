@@ -107,6 +107,7 @@ static void has_ended(struct run_view *view, const struct roost_event *event)
                      : event->exit_code == 0          ? &count->done
                                                       : &count->failed;
     ++*view->last_end;
+    view->ended = *event;
     log_tail_end(view->tail, event->component, event->rank);
 }
 
@@ -117,9 +118,29 @@ static void say_restart(struct run_view *view, const struct roost_event *event)
     if (view->last_end)
         --*view->last_end;
     view->last_end = NULL;
-    run_view_say(view, "%s/%d ended and starts again in %.1f s (life %d)",
-                 view->names[event->component], event->rank, (double)event->delay_ms / 1000,
+    char how[64];
+    if (view->ended.signal)
+        snprintf(how, sizeof how, "was ended by %s", signal_word(view->ended.signal).text);
+    else
+        snprintf(how, sizeof how, "exited with %d", view->ended.exit_code);
+    run_view_say(view, "%s/%d %s and starts again in %.1f s (life %d)",
+                 view->names[event->component], event->rank, how, (double)event->delay_ms / 1000,
                  event->life + 1);
+}
+
+static void say_problem(struct run_view *view, const struct roost_event *event)
+{
+    if (event->rank < 0) {
+        run_view_say(view, "%s", event->message);
+        return;
+    }
+    const char *name = view->names[event->component];
+    run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
+    /* Its logs: that it ended well does not make them whole. */
+    if (event->code == ROOST_ERR_IO && !view->has_cut) {
+        view->has_cut = true;
+        view->cut = *event;
+    }
 }
 
 void run_view_event(struct run_view *view, const struct roost_event *event)
@@ -139,12 +160,7 @@ void run_view_event(struct run_view *view, const struct roost_event *event)
         if (event->message[0]) /* otherwise the problem itself was told */
             run_view_say(view, "stopping: %s", event->message);
         break;
-    case ROOST_EVENT_PROBLEM:
-        if (event->rank >= 0)
-            run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
-        else
-            run_view_say(view, "%s", event->message);
-        break;
+    case ROOST_EVENT_PROBLEM: say_problem(view, event); break;
     case ROOST_EVENT_NOTE:
         if (view->is_verbose)
             run_view_say(view, "%s", event->message);

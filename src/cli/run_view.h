@@ -23,8 +23,11 @@ struct run_view {
     struct arena arena;
     int run_dir;
     int32_t world_size;
-    int32_t *last_end; /* which count the last end went to */
-    int32_t up;        /* lives that have begun, of different processes */
+    int32_t *last_end;        /* which count the last end went to */
+    struct roost_event ended; /* that end */
+    int32_t up;               /* lives that have begun, of different processes */
+    bool has_cut;
+    struct roost_event cut; /* the first word of logs that are not whole, when has_cut */
     bool is_verbose;
     bool is_quiet;
     bool is_started; /* all are up: no more progress */

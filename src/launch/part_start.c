@@ -15,6 +15,7 @@
 
 #include "base/diag.h"
 #include "base/private_dir.h"
+#include "launch/guardian_say.h"
 #include "launch/local/messages.h"
 #include "launch/local/part_dir.h"
 #include "launch/local/spawn.h"
@@ -117,10 +118,8 @@ static bool start_guardian(struct part_birth *birth)
                           .outlives_parent = true};
     struct spawned spawned = spawn_process(&spawn);
     if (spawned.failed != SPAWN_OK) {
-        diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-                   "cannot %s '%s' as the guardian of the run: %s", spawn_step_word(spawned.failed),
-                   program, strerror(spawned.error));
-        diag_hint(birth->diag, "install the roost program beside the Python of the node");
+        guardian_say(birth->diag, program, &spawned,
+                     "install the roost program beside the Python of the node");
         return false;
     }
     /* What was started is gone at once: the guardian is its child. Who ends its own children does not

@@ -115,7 +115,7 @@ bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct 
 
 bool run_dir_is_held(int fd)
 {
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) /* shared: others may be looking, too */
         return true;
     (void)flock(fd, LOCK_UN);
     return false;

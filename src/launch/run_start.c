@@ -16,6 +16,7 @@
 #include "base/private_dir.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "launch/guardian_say.h"
 #include "launch/local/clock.h"
 #include "launch/local/spawn.h"
 #include "launch/local/spec_write.h"
@@ -63,15 +64,8 @@ static bool start_guardian(struct birth *birth)
     run->guardian_pid = spawned.pid;
     if (spawned.failed == SPAWN_OK)
         return true;
-    diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-               "cannot %s '%s' as the guardian of the run: %s", spawn_step_word(spawned.failed),
-               program, strerror(spawned.error));
-    if (spawned.failed == SPAWN_EXEC)
-        diag_hint(birth->diag, "install the roost program, or let `program` name it");
-    else if (spawned.failed == SPAWN_CLONE)
-        diag_hint(birth->diag, "raise the limit of processes: ulimit -u, or pids.max");
-    else
-        diag_hint(birth->diag, "raise the limit of open files: ulimit -n");
+    guardian_say(birth->diag, program, &spawned,
+                 "install the roost program, or let `program` name it");
     return false;
 }
 

@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,6 @@
 #include "base/json_reader.h"
 #include "base/private_dir.h"
 #include "base/text.h"
-#include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
 #include "launch/local/lost.h"
 #include "launch/run_dir.h"
@@ -42,20 +39,28 @@ static const char *copy(struct run_list *list, struct strview text)
     return out ? out : "";
 }
 
-/* The processes of all components together. */
-static int64_t read_world_size(struct json_reader *reader)
+/* The names of all components, and their processes together. */
+static void read_components(struct run_list *list, struct json_reader *reader,
+                            struct run_entry *entry)
 {
     struct diag diag = {0};
+    struct text names = TEXT_INIT;
     struct json_token token;
-    int64_t total = 0, size;
+    int64_t size;
     for (int depth = 1; depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED;) {
         depth += token.kind == JSON_OBJECT || token.kind == JSON_ARRAY;
         depth -= token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
         if (token.kind == JSON_KEY && sv_is(token.text, "world_size") &&
             json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
-            total += size;
+            entry->world_size += size;
+        else if (token.kind == JSON_KEY && sv_is(token.text, "name") &&
+                 (token = json_next(reader, &diag)).kind == JSON_STRING)
+            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)token.text.len,
+                        token.text.at);
     }
-    return total;
+    const char *text = text_string(&names);
+    entry->components = text ? copy(list, sv_from(text)) : "";
+    text_release(&names);
 }
 
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
@@ -80,7 +85,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
             entry->started = strtoll(token.text.at, NULL, 10);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
-            entry->world_size = read_world_size(reader);
+            read_components(list, reader, entry);
         else if (json_skip(reader, &diag) != ROOST_OK)
             break;
     }
@@ -134,6 +139,13 @@ static void tidy(const struct run_list *list, int dir, const struct run_entry *e
     close(fd);
 }
 
+bool runs_goes_on(int dir)
+{
+    bool is_known;
+    (void)read_end(dir, &is_known);
+    return !is_known && run_dir_is_held(dir);
+}
+
 static void find_state(struct run_list *list, int dir, struct run_entry *entry)
 {
     int fd = runs_connect(list, entry);
@@ -176,6 +188,7 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
         *out = (struct run_entry){.id = copy(list, sv_from(id)),
                                   .path = copy(list, sv_from(path)),
                                   .config = "",
+                                  .components = "",
                                   .cgroup = "",
                                   .boot_id = ""};
         read_page(list, (struct strview){page, (size_t)len}, out);
@@ -230,7 +243,7 @@ bool runs_list(struct run_list *list, const char *const *env, struct diag *diag)
     struct roost_error err;
     *list = (struct run_list){.arena = ARENA_INIT, .runtime_dir = -1};
     if (private_dir_runtime(path, sizeof path, env))
-        list->runtime_dir = private_dir_open(path, false, &err);
+        list->runtime_dir = private_dir_open(path, false, &list->unreachable);
     if (!private_dir_state(path, sizeof path, env) || access(path, F_OK) != 0)
         return true; /* no place for runs: there are none */
     int state = private_dir_open(path, false, &err);
@@ -282,63 +295,4 @@ const struct run_entry *runs_find(const struct run_list *list, const char *prefi
     diag_hint(diag, count ? "write more of its id; `roost ps -a` lists them"
                           : "`roost ps -a` lists the runs there are");
     return NULL;
-}
-
-/* --- asking --- */
-
-int runs_connect(const struct run_list *list, const struct run_entry *entry)
-{
-    char name[CONTROL_NAME_MAX];
-    if (list->runtime_dir < 0 || !is_name(sv_from(entry->id)) ||
-        snprintf(name, sizeof name, "%s.sock", entry->id) >= (int)sizeof name)
-        return -1;
-    return control_connect(list->runtime_dir, name);
-}
-
-bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out)
-{
-    int32_t pid = control_peer(fd);
-    if (pid > 1)
-        (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
-    enum { ANSWER_MS = 30000 };
-    char line[64];
-    int len = snprintf(line, sizeof line, "{\"ask\":\"%s\"}\n", question);
-    struct text answer = TEXT_INIT;
-    int64_t deadline = clock_ms() + ANSWER_MS;
-    bool is_whole = false;
-    if (!file_write(fd, line, (size_t)len))
-        return false;
-    while (!is_whole && clock_ms() < deadline) {
-        char bytes[16 * 1024];
-        poll(&(struct pollfd){fd, POLLIN, 0}, 1, 1000);
-        ssize_t got = read(fd, bytes, sizeof bytes);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            break;
-        if (got > 0)
-            text_append(&answer, bytes, (size_t)got);
-        is_whole = got > 0 && bytes[got - 1] == '\n';
-    }
-    const char *text = is_whole ? text_string(&answer) : NULL;
-    char *kept = text ? arena_copy(&list->arena, (struct strview){text, answer.len}) : NULL;
-    *out = (struct strview){kept, kept ? answer.len : 0};
-    text_release(&answer);
-    return kept != NULL;
-}
-
-bool runs_await(int fd, int stop_fd, int64_t timeout_ms)
-{
-    int64_t deadline = clock_ms() + timeout_ms;
-    for (;;) {
-        char byte[256];
-        ssize_t got = read(fd, byte, sizeof byte);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            return true;
-        int64_t left = timeout_ms < 0 ? -1 : deadline - clock_ms();
-        if (timeout_ms >= 0 && left <= 0)
-            return false;
-        struct pollfd fds[2] = {{fd, POLLIN, 0}, {stop_fd, POLLIN, 0}};
-        poll(fds, 2, (int)left);
-        if (fds[1].revents)
-            return false;
-    }
 }

@@ -15,6 +15,7 @@ struct run_entry {
     const char *id;
     const char *path; /* of its directory */
     const char *config;
+    const char *components; /* their names: "actor, env" */
     enum run_state state;
     int64_t started; /* seconds since 1970 */
     int64_t world_size;
@@ -25,7 +26,8 @@ struct run_list {
     struct arena arena;
     struct run_entry *entries; /* newest first */
     int32_t count;
-    int runtime_dir; /* -1 = there is none, so nothing is alive */
+    int runtime_dir; /* where their sockets are; -1 = there is none, as follows */
+    struct roost_error unreachable;
 };
 
 /* Finds all runs, by the directories that `env` names. False after saying why. */
@@ -40,15 +42,23 @@ const struct run_entry *runs_find(const struct run_list *list, const char *prefi
 /* "running", "done", "failed", "stopped", "crashed" */
 const char *run_state_word(enum run_state state);
 
-/* Connects to a living run; -1 when it has ended meanwhile. */
+/* Whether a run has not come to its end yet, by a descriptor of its directory that was opened anew. It is
+ * not asked, so very many may look. */
+bool runs_goes_on(int dir);
+
+/* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
+ * to it is not this one (runs_explain). */
 int runs_connect(const struct run_list *list, const struct run_entry *entry);
 
 /* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
  * the arena of the list). False when the run is gone. */
 bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out);
 
-/* Waits until the run at the other end has ended, at most this long (-1 = for ever); false when it
- * has not. `stop_fd` (-1 = none) ends the wait too. */
-bool runs_await(int fd, int stop_fd, int64_t timeout_ms);
+/* Says why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
+void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
+                  struct diag *diag);
+
+/* Waits until a run that was asked at `fd` has ended, and closes that. */
+void runs_await(const struct run_list *list, const struct run_entry *entry, int fd);
 
 #endif

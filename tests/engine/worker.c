@@ -133,6 +133,17 @@ static void leave_child(void)
             pause();
 }
 
+/* Forks as fast as it can, and so do its children; each says so when it may not for the first time. */
+static void explode(const char *pipe)
+{
+    for (;;)
+        if (fork() < 0)
+            break;
+    say(pipe);
+    for (;;)
+        (void)!fork();
+}
+
 static void count_life(const char *argument)
 {
     char path[4096];
@@ -214,6 +225,8 @@ static void step(const char *word, const char *argument)
 {
     if (strcmp(word, "say") == 0) {
         say(argument);
+    } else if (strcmp(word, "bomb") == 0) {
+        explode(argument);
     } else if (strcmp(word, "hold") == 0) {
         (void)open_or_die(argument, O_WRONLY);
     } else if (strcmp(word, "read") == 0) { /* waits until somebody writes into the pipe */

@@ -25,19 +25,32 @@ def test_every_call_has_one_outcome_and_none_is_lost_or_doubled(plain_engine: En
 
     ran = Counter(tuple(map(int, line.split())) for line in notes.read_text().splitlines())
     kinds: Counter[str] = Counter()
-    told = set()
+    asked, told, killed = set(), set(), set()
     for line in done.stdout.splitlines():
-        call, rank, kind, answer = line.split()
-        key = int(rank), int(call)
+        word, *rest = line.split()
+        if word == "killed":
+            killed.add((int(rest[0]), int(rest[1])))
+            continue
+        call, rank = map(int, rest[:2])
+        key = rank, call
+        if word == "asked":
+            assert key not in asked
+            asked.add(key)
+            continue
+        kind, answer = rest[2:]
         assert key not in told, f"seed {seed}: two outcomes of call {call} on rank {rank}"
         told.add(key)
         kinds[kind] += 1
         if kind == "value":
-            assert ran[key] == 1 and int(answer) == int(call) * 1000 + int(rank), f"seed {seed}: {line}, ran {ran[key]} times"
+            assert ran[key] == 1 and int(answer) == call * 1000 + rank, f"seed {seed}: {line}, ran {ran[key]} times"
         else:
             assert kind == "unknown" and ran[key] <= 1 or kind == "not_run" and ran[key] == 0, f"seed {seed}: {line}, ran {ran[key]} times"
-    assert ran.keys() <= told
-    assert {call for _, call in told} == set(range(CALLS))
+    assert told == asked, f"seed {seed}: {len(asked - told)} without an outcome, {len(told - asked)} that nobody asked for"
+    assert ran.keys() <= asked
+    assert {call for _, call in asked} == set(range(CALLS))
     assert kinds["value"] > CALLS
     assert sum(kinds.values()) - kinds["value"] > 0, "no call met a kill"
+    # Every kill is one that was meant, and was the end of a life.
+    ended = {(record["rank"], record["pid"]) for record in engine.records(engine.runs()[0]) if record["signal"] == 9}
+    assert len(killed) == KILLS and killed <= ended, f"seed {seed}: {sorted(killed - ended)} lived on"
     assert engine.left() == []

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone, wait_state
+from worker_home import make_home
+from worker_small import Small
 
 
 def roost(engine: Engine, *words: str, **env: str) -> subprocess.CompletedProcess:
@@ -112,6 +114,24 @@ def test_a_run_that_crashed_is_recognised_and_tidied(plain_engine: Engine) -> No
     assert plain_engine.cgroups() == []
     assert not list(plain_engine.runtime.glob("roost/*.sock"))
     assert "had ended already" in roost(plain_engine, "stop", run.name).stderr
+
+
+def test_a_run_whose_driver_was_killed_has_failed(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    driver.kill()
+    driver.communicate()
+    plain_engine.running.remove(driver)
+    wait_gone([plain_engine.page(run)[part] for part in ("supervisor_pid", "guardian_pid")])
+    assert f"{run.name}   failed" in roost(plain_engine, "ps", "--all").stdout
+
+
+def test_ps_tells_the_groups_of_a_program_by_their_names(tmp_path: Path) -> None:
+    for workers in make_home("local", tmp_path):
+        cluster = workers.cluster("1x2")
+        with Small.create_group().launch(cluster, name="actors"), Small.create_group().launch(cluster, name="critics"):
+            rows = [line.split() for line in roost(workers.engine, "ps").stdout.splitlines()]
+        assert rows[0][-1] == "CONFIG" and sorted(row[-1] for row in rows[1:]) == ["actors", "critics"]
 
 
 def test_a_run_of_an_earlier_boot_is_never_signalled(plain_engine: Engine) -> None:
@@ -226,6 +246,76 @@ def test_a_run_that_cannot_be_reached_is_left_alone(plain_engine: Engine) -> Non
     driver.send_signal(signal.SIGTERM)
     assert plain_engine.finish(driver).returncode == 143
     assert f"{run.name}   stopped" in roost(plain_engine, "ps", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("another", "its socket is not there"),
+        ("missing", "cannot open '{home}/missing': No such file or directory"),
+        ("open", "'{home}/open/roost' can be reached by others (mode 0755)"),
+    ],
+)
+def test_stop_says_that_a_living_run_cannot_be_reached(plain_engine: Engine, place: str, why: str) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    runtime = plain_engine.home / place
+    if place != "missing":
+        (runtime / "roost").mkdir(parents=True)
+        runtime.chmod(0o700)
+        (runtime / "roost").chmod(0o755 if place == "open" else 0o700)
+    for words in (["stop"], ["stop", "--now", run.name]):
+        said = roost(plain_engine, *words, XDG_RUNTIME_DIR=str(runtime))
+        assert said.returncode == 5, said.stderr
+        assert f"error: run {run.name} is running but cannot be reached: {why.format(home=plain_engine.home)}\n" in said.stderr
+        assert "  = set XDG_RUNTIME_DIR as it was where the run was started" in said.stderr
+    follower = subprocess.Popen([ROOST, "logs", "-f"], env=plain_engine.env | {"XDG_RUNTIME_DIR": str(runtime)}, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True)
+    assert follower.stdout is not None and [follower.stdout.readline() for _ in range(4)] == [f"[actor/{rank}] hello\n" for rank in range(4)]
+    assert driver.poll() is None and follower.poll() is None
+    driver.send_signal(signal.SIGTERM)
+    assert plain_engine.finish_one(driver) == 143
+    assert follower.communicate(timeout=PATIENCE)[0] == "" and follower.returncode == 0
+    assert f"run {run.name} had ended already" in roost(plain_engine, "stop", run.name, XDG_RUNTIME_DIR=str(runtime)).stderr
+
+
+def test_a_hundred_readers_keep_nobody_from_asking(plain_engine: Engine) -> None:
+    driver, _ = living(plain_engine)
+    [run] = plain_engine.runs()
+    words = [ROOST, "logs", "-f", run.name, "--ranks", "0"]
+    readers = [subprocess.Popen(words, env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True) for _ in range(100)]
+    for reader in readers:
+        assert reader.stdout is not None and reader.stdout.readline() == "[actor/0] hello\n"
+    readers[0].send_signal(signal.SIGSTOP)  # one of them is dead to the world
+    assert json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"][0]["status"]["state"] == "running"
+    assert f"run {run.name} has ended" in roost(plain_engine, "stop", run.name).stderr
+    assert plain_engine.finish_one(driver) == 143
+    readers[0].send_signal(signal.SIGCONT)
+    assert [reader.wait(PATIENCE) for reader in readers] == [0] * 100
+    for reader in readers:
+        reader.communicate()
+
+
+def test_those_who_only_wait_make_room_for_who_asks(plain_engine: Engine) -> None:
+    """Fifty connections that say nothing, and twenty that have asked to stop and wait for the end."""
+    pipe = plain_engine.pipe("up")
+    driver = plain_engine.start(plain_engine.config({"actor": {"do": ["ignore=15", f"say={pipe.path}", "pause"]}}), "--grace", "3600")
+    pipe.lines(1)
+    [run] = plain_engine.runs()
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(50)]
+    for client in silent:
+        client.connect(os.fspath(plain_engine.runtime / "roost" / f"{run.name}.sock"))
+    stops = [subprocess.Popen([ROOST, "stop", run.name], env=plain_engine.env, stderr=subprocess.PIPE, text=True) for _ in range(20)]
+    for line in driver.stderr:
+        if b"asked by roost stop" in line:
+            break
+    assert json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"][0]["status"]["state"] == "stopping"
+    assert [stop.poll() for stop in stops] == [None] * 20
+    assert f"run {run.name} has ended" in roost(plain_engine, "stop", "--now", run.name).stderr
+    for stop in stops:
+        assert f"run {run.name} ha" in stop.communicate(timeout=PATIENCE)[1] and stop.returncode == 0
+    for client in silent:
+        client.close()
+    assert plain_engine.finish(driver).returncode == 143
 
 
 def test_stop_means_the_newest_run_that_lives(plain_engine: Engine) -> None:

@@ -1,7 +1,8 @@
 /* control.c - answers `roost ps` and `roost stop`: a line of JSON comes, a line of JSON goes.
  *
  * Whoever asks is this user, and may be slow or silent: a few at a time, each with a short question,
- * an answer that waits in memory until it is taken, and a time to take it. */
+ * an answer that waits in memory until it is taken, and a time to take it. Who has nothing to say or to
+ * take makes room for the next one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,10 @@
 #include "launch/local/supervisor.h"
 #include "rpc/control.h"
 
-enum { ASKER_MS = 60000 };
+enum {
+    ASKER_MS = 60000, /* for an answer to be taken */
+    IDLE_MS = 1000,   /* after which one who says nothing may have to make room */
+};
 
 static const char *const worker_words[] = {[WORKER_WAITING] = "waiting",
                                            [WORKER_RUNNING] = "running",
@@ -206,20 +210,36 @@ static bool hear(struct supervisor *supervisor, struct asker *asker)
     return asker->heard < sizeof asker->question && !asker->answer.has_failed;
 }
 
-static void welcome(struct supervisor *supervisor)
+/* A place for one more: an empty one, else that of whoever has been silent longest. */
+static struct asker *find_place(struct supervisor *supervisor)
 {
+    struct asker *oldest = NULL;
     for (int i = 0; i < ASKER_COUNT; i++) {
         struct asker *asker = &supervisor->askers[i];
-        if (asker->fd >= 0)
-            continue;
+        if (asker->fd < 0)
+            return asker;
+        if (!asker->answer.len && (!oldest || asker->since < oldest->since))
+            oldest = asker;
+    }
+    return oldest;
+}
+
+static void welcome(struct supervisor *supervisor)
+{
+    for (;;) {
+        struct asker *place = find_place(supervisor);
+        if (!place || (place->fd >= 0 && clock_ms() - place->since < IDLE_MS))
+            break;
         int fd = control_accept(supervisor->control);
         if (fd < 0)
             return; /* nobody more for now */
+        if (place->fd >= 0)
+            let_go(supervisor, place);
         struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
         if (epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
             close(fd);
         else
-            *asker = (struct asker){.fd = fd, .until = clock_ms() + ASKER_MS};
+            *place = (struct asker){.fd = fd, .since = clock_ms()};
     }
     hear_more(supervisor, false);
 }
@@ -237,6 +257,7 @@ bool control_serve(struct supervisor *supervisor, int fd)
         if (!hear(supervisor, asker) || !tell(asker)) {
             let_go(supervisor, asker);
         } else {
+            asker->since = clock_ms();
             struct epoll_event event = {.events = asker->answer.len ? EPOLLOUT : EPOLLIN,
                                         .data = {.fd = fd}};
             (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_MOD, fd, &event);
@@ -246,15 +267,24 @@ bool control_serve(struct supervisor *supervisor, int fd)
     return false;
 }
 
-/* Those who do not take their answers. Who waits for the end of the run has nothing to take. */
-void control_tick(struct supervisor *supervisor)
+/* Those who do not take their answers go; those who say nothing make room, when they have had a moment. */
+int64_t control_tick(struct supervisor *supervisor)
 {
-    int64_t now = clock_ms();
+    int64_t now = clock_ms(), wait = -1;
     for (int i = 0; i < ASKER_COUNT; i++) {
         struct asker *asker = &supervisor->askers[i];
-        if (asker->fd >= 0 && asker->answer.len && now > asker->until)
+        if (asker->fd >= 0 && asker->answer.len && now - asker->since > ASKER_MS)
             let_go(supervisor, asker);
-        else if (asker->fd >= 0 && !asker->answer.len)
-            asker->until = now + ASKER_MS;
+        else if (asker->fd >= 0 && asker->answer.len)
+            wait = clock_sooner(wait, asker->since + ASKER_MS + 1 - now);
     }
+    if (supervisor->control < 0)
+        return wait;
+    const struct asker *place = find_place(supervisor);
+    if (!place || place->fd < 0)
+        return wait;
+    if (now - place->since < IDLE_MS)
+        return clock_sooner(wait, place->since + IDLE_MS - now);
+    hear_more(supervisor, true);
+    return wait;
 }

@@ -19,7 +19,9 @@
 #include "launch/local/clock.h"
 #include "launch/local/doors.h"
 #include "launch/local/lost.h"
+#include "launch/local/oom.h"
 #include "launch/local/part_dir.h"
+#include "launch/local/spawn.h"
 #include "launch/local/supervisor.h"
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
@@ -106,12 +108,15 @@ static void refuse(int error)
 int roost_guardian_main(int argc, char **argv)
 {
     struct guardian guardian = {.cgroup = {.dir = -1}};
+    char score[OOM_SCORE_MAX];
     bool is_part = argc == 3 && strcmp(argv[2], "part") == 0;
     /* Whoever starts a part may kill its own children when it ends: it has none of us. */
     if (is_part && fork() != 0)
         return 0;
     if ((argc != 2 && !is_part) || !prepare(&guardian))
         return 2;
+    oom_spare(score);
+    spawn_restore_score(score);
     if (strcmp(argv[1], "cgroup") == 0)
         (void)cgroup_make(&guardian.cgroup, argv[0]);
     pid_t self = getpid();

@@ -2,11 +2,12 @@
  *
  * Only this file reaps. A pid is signalled only while its process has not been reaped, so the number
  * cannot belong to anybody else. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,13 @@ static void signal_worker(struct supervisor *supervisor, const struct worker *wo
     }
     /* Its whole group: a worker's shell or launcher passes nothing on. It leads a session of its own,
      * so the group has its number. */
-    (void)kill(-worker->pid, number);
+    if (kill(-worker->pid, number) == 0 || errno != ESRCH)
+        return;
+    /* One that was forked leads nobody until it has its session (see forks.h): then it is alone. */
+    if (worker->pidfd >= 0)
+        (void)pidfd_send_signal(worker->pidfd, number, NULL, 0);
+    else
+        (void)kill(worker->pid, number);
 }
 
 void lives_signal(struct supervisor *supervisor, int32_t number)
@@ -225,18 +232,6 @@ static struct roost_event describe_end(struct supervisor *supervisor, const stru
     return event;
 }
 
-/* Workers write their logs themselves, so a full disk is their error to see: here is the reason. */
-static void tell_full_disk(struct supervisor *supervisor, const struct worker *worker)
-{
-    struct statvfs disk;
-    if (supervisor->has_told_full || supervisor->parts ||
-        fstatvfs(supervisor->run_dir, &disk) != 0 || disk.f_bavail > 0)
-        return;
-    supervisor->has_told_full = true;
-    outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
-               "it failed while the disk of the logs was full");
-}
-
 /* A life is over: told, recorded, forgotten. */
 static void close_life(struct supervisor *supervisor, struct worker *worker,
                        const struct roost_event *event)
@@ -257,8 +252,7 @@ void lives_ended(struct supervisor *supervisor, struct worker *worker,
 {
     worker->quick_ends = event->lasted / 1000000 < QUICK_MS ? worker->quick_ends + 1 : 0;
     close_life(supervisor, worker, event);
-    if (is_failure(event))
-        tell_full_disk(supervisor, worker);
+    worker_look_at_disk(supervisor, worker);
     if (may_live_again(supervisor, worker, event)) {
         rest(supervisor, worker);
         return;

@@ -1,9 +1,11 @@
 /* oom.c - the counter "oom_kill", in memory.events of a control group or in /proc/vmstat. A run's own
- * group has the file only where somebody delegated the memory controller to it. */
+ * group has the file only where somebody delegated the memory controller to it. And the number that the
+ * kernel adds to what it takes for the size of a process. */
 #include "launch/local/oom.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,4 +40,22 @@ int64_t oom_count(int cgroup_dir, const char *proc)
         count = read_count(openat(cgroup_dir, "memory.events", O_RDONLY | O_CLOEXEC));
     snprintf(path, sizeof path, "%s/vmstat", proc);
     return count >= 0 ? count : read_count(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+void oom_spare(char out[OOM_SCORE_MAX])
+{
+    /* Below what it was born with takes a privilege; back to nothing it may go if it was raised. */
+    static const char *const wanted[] = {"-900", "0"};
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, out, OOM_SCORE_MAX - 1) : -1;
+    bool is_lower = false;
+    out[len > 0 ? len : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    for (size_t i = 0; out[0] && !is_lower && i < sizeof wanted / sizeof *wanted; i++)
+        is_lower = strtol(wanted[i], NULL, 10) < strtol(out, NULL, 10) &&
+                   write(fd, wanted[i], strlen(wanted[i])) > 0;
+    if (fd >= 0)
+        close(fd);
+    if (!is_lower)
+        out[0] = '\0';
 }

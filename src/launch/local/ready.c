@@ -6,6 +6,7 @@
  * while it starts. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -129,13 +130,31 @@ static bool looks_ready(struct supervisor *supervisor, struct worker *worker)
 
 /* --- components --- */
 
-static const char *what_is_missing(const struct spec_component *component)
+struct missing {
+    char text[192];
+};
+
+static struct missing what_is_missing(const struct supervisor *supervisor,
+                                      const struct worker *worker)
 {
-    static const char *const words[] = {[READY_AT_ONCE] = "",
-                                        [READY_PORT] = "its port is not open",
-                                        [READY_FILE] = "its file is not there",
-                                        [READY_LINE] = "its line has not been printed"};
-    return words[component->ready];
+    static const char *const words[][2] = {
+        [READY_AT_ONCE] = {"", ""},
+        [READY_PORT] = {"its port", "is not open"},
+        [READY_FILE] = {"its file", "is not there"},
+        [READY_LINE] = {"its line", "has not been printed"},
+    };
+    enum ready_kind kind = worker_component(supervisor, worker)->ready;
+    const struct spec_process *process = worker_process(supervisor, worker);
+    struct missing out;
+    if (kind == READY_PORT && process->ready_port)
+        snprintf(out.text, sizeof out.text, "%s %d %s", words[kind][0], process->ready_port,
+                 words[kind][1]);
+    else if (process->ready_what[0])
+        snprintf(out.text, sizeof out.text, "%s '%s' %s", words[kind][0],
+                 quote(sv_from(process->ready_what)).text, words[kind][1]);
+    else /* what it is, only its part knows */
+        snprintf(out.text, sizeof out.text, "%s %s", words[kind][0], words[kind][1]);
+    return out;
 }
 
 static void is_ready_now(struct supervisor *supervisor, struct worker *worker)
@@ -204,7 +223,7 @@ void ready_ended(struct supervisor *supervisor, struct worker *worker)
         is_ready_now(supervisor, worker);
     else
         lives_fail(supervisor, worker, ROOST_ERR_WORKER, "it ended before it was ready: %s",
-                   what_is_missing(component));
+                   what_is_missing(supervisor, worker).text);
 }
 
 /* Looks at every process that is not ready yet; the first of them is told when time is up. */
@@ -229,7 +248,7 @@ static void look(struct supervisor *supervisor, int32_t index)
         outbox_put(supervisor, &event);
     } else if (clock_ms() >= run->ready_deadline) {
         lives_fail(supervisor, missing, ROOST_ERR_TIMEOUT, "not ready after %d seconds: %s",
-                   component->ready_timeout, what_is_missing(component));
+                   component->ready_timeout, what_is_missing(supervisor, missing).text);
     }
     if (run->state == COMPONENT_READY && run->log_dir >= 0) {
         close(run->log_dir);

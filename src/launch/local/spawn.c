@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -25,6 +26,16 @@ const char *spawn_step_word(enum spawn_step step)
         [SPAWN_EXEC] = "run the program",
     };
     return words[step];
+}
+
+/* Of the whole program: a guardian and its supervisor are killed last, and nobody whom they start. */
+static const char *score_at_birth;
+static size_t score_len;
+
+void spawn_restore_score(const char *score)
+{
+    score_at_birth = score;
+    score_len = strlen(score);
 }
 
 struct child {
@@ -107,6 +118,16 @@ UNCHECKED static void run_program(struct child *child)
     (void)give_up(child, SPAWN_EXEC, error);
 }
 
+/* Without it the process is killed later than it should: no reason not to start it. */
+UNCHECKED static void restore_score(void)
+{
+    int fd = score_len ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    (void)!write(fd, score_at_birth, score_len);
+    close(fd);
+}
+
 UNCHECKED static int start(void *argument)
 {
     struct child *child = argument;
@@ -123,6 +144,7 @@ UNCHECKED static int start(void *argument)
         return give_up(child, SPAWN_CHDIR, errno);
     if (!arrange(spawn))
         return give_up(child, SPAWN_DESCRIPTORS, errno);
+    restore_score();
     /* Last of all: the parent may hold more descriptors than the child is to have. */
     if (spawn->nofile && setrlimit(RLIMIT_NOFILE, spawn->nofile) != 0)
         return give_up(child, SPAWN_LIMIT, errno);

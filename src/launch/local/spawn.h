@@ -46,6 +46,10 @@ struct spawned {
     int error;              /* errno of the failed step */
 };
 
+/* What every process started from now on gets as its oom_score_adj, when its parent has lowered its own;
+ * borrowed, "" = as its parent. */
+void spawn_restore_score(const char *score);
+
 /* Starts a process: own session, no parent's descriptors, signals as they are at birth, killed when
  * its parent dies. Call it from the main thread: the parent-death signal follows the thread. */
 struct spawned spawn_process(const struct spawn *spawn);

@@ -60,6 +60,11 @@ static void lose_driver(struct supervisor *supervisor)
 {
     supervisor->is_driver_gone = true;
     (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->channel, NULL);
+    if (supervisor->phase == PHASE_RUNNING && !supervisor->has_failed) { /* nobody has stopped it */
+        supervisor->has_failed = true;
+        supervisor->failure = outbox_event(ROOST_EVENT_PROBLEM, NULL);
+        supervisor->failure.code = ROOST_ERR_ENGINE;
+    }
     lives_kill(supervisor, "the driver is gone");
 }
 
@@ -125,7 +130,7 @@ static void serve(struct supervisor *supervisor)
         bool has_more = workers_start_some(supervisor);
         int64_t wait = clock_sooner(lives_tick(supervisor), ready_tick(supervisor));
         wait = clock_sooner(wait, part_logs_tick(supervisor));
-        control_tick(supervisor);
+        wait = clock_sooner(wait, control_tick(supervisor));
         outbox_flush(supervisor);
         if (supervisor->left > 0)
             supervisor_wait(supervisor, has_more ? 0 : wait);

@@ -72,7 +72,7 @@ struct asker {
     size_t heard;
     struct text answer;
     size_t told;
-    int64_t until; /* ms: an answer that is not taken by then is not taken at all */
+    int64_t since; /* ms: when it last said or took something */
 };
 
 enum { ASKER_COUNT = 16 };
@@ -176,6 +176,10 @@ int worker_open_log(struct supervisor *supervisor, const struct worker *worker, 
 /* Makes or opens both of its log files for a new life; false with errno. */
 bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2]);
 
+/* Workers write their logs themselves, so a full disk is theirs to see, and some do not look: when a life
+ * has ended on one, that is told, once. */
+void worker_look_at_disk(struct supervisor *supervisor, const struct worker *worker);
+
 /* --- lives.c --- */
 
 /* Reaps every process that has ended, worker or adopted. */
@@ -256,7 +260,9 @@ void control_close(struct supervisor *supervisor);
 
 /* Serves a descriptor that is readable or writable; false when it is none of the control's. */
 bool control_serve(struct supervisor *supervisor, int fd);
-void control_tick(struct supervisor *supervisor);
+
+/* What time asks for; the same answer as lives_tick. */
+int64_t control_tick(struct supervisor *supervisor);
 
 /* --- part.c --- */
 

@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,4 +81,33 @@ bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int 
     }
     close(out[0]);
     return false;
+}
+
+/* The stream that has more: what does not fit is most likely of that one. */
+static int longer_stream(struct supervisor *supervisor, const struct worker *worker)
+{
+    int64_t size[2] = {0, 0};
+    int dir = component_dir(supervisor, worker->component);
+    for (int stream = 0; dir >= 0 && stream < 2; stream++) {
+        char path[32];
+        struct stat info;
+        snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
+        if (fstatat(dir, path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+            size[stream] = info.st_size;
+    }
+    return size[1] > size[0];
+}
+
+void worker_look_at_disk(struct supervisor *supervisor, const struct worker *worker)
+{
+    struct statvfs disk;
+    if (supervisor->has_told_full || supervisor->parts ||
+        fstatvfs(supervisor->run_dir, &disk) != 0 ||
+        (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) > 0) /* some of it may be root's alone */
+        return;
+    supervisor->has_told_full = true;
+    outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
+               "it ended while the disk of the logs was full: '%s/%d/%s' may be cut",
+               worker_component(supervisor, worker)->name, worker->rank,
+               stream_names[longer_stream(supervisor, worker)]);
 }

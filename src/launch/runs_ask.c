@@ -1,0 +1,99 @@
+/* runs_ask.c - the way to ask a living run, and the words when there is none. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "launch/local/clock.h"
+#include "launch/runs.h"
+#include "rpc/control.h"
+
+enum { QUEUE_MS = 10000 };
+
+int runs_connect(const struct run_list *list, const struct run_entry *entry)
+{
+    char name[CONTROL_NAME_MAX];
+    errno = ENOENT;
+    if (list->runtime_dir < 0 || !is_name(sv_from(entry->id)) ||
+        snprintf(name, sizeof name, "%s.sock", entry->id) >= (int)sizeof name)
+        return -1;
+    int fd;
+    int64_t deadline = clock_ms() + QUEUE_MS;
+    while ((fd = control_connect(list->runtime_dir, name)) < 0 && errno == EAGAIN &&
+           clock_ms() < deadline)
+        clock_pause_ms(10); /* so many are waiting that the kernel takes no more */
+    return fd;
+}
+
+void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
+                  struct diag *diag)
+{
+    const char *why = error == 0                                 ? "it gives no answer"
+                      : list->runtime_dir < 0                    ? list->unreachable.message
+                      : error == ENOENT || error == ECONNREFUSED ? "its socket is not there"
+                      : error == EPERM                           ? "another user has its socket"
+                                                                 : strerror(error);
+    diag_error(diag, ROOST_ERR_ENGINE, (struct place){0},
+               "run %s is running but cannot be reached: %s", entry->id, why);
+    if (error == 0)
+        diag_hint(diag, "try again, or end the program that started it");
+    else
+        diag_hint(diag,
+                  "set XDG_RUNTIME_DIR as it was where the run was started, or end the program "
+                  "that started it");
+}
+
+bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out)
+{
+    int32_t pid = control_peer(fd);
+    if (pid > 1)
+        (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
+    enum { ANSWER_MS = 30000 };
+    char line[64];
+    int len = snprintf(line, sizeof line, "{\"ask\":\"%s\"}\n", question);
+    struct text answer = TEXT_INIT;
+    int64_t deadline = clock_ms() + ANSWER_MS;
+    bool is_whole = false;
+    if (!file_write(fd, line, (size_t)len))
+        return false;
+    while (!is_whole && clock_ms() < deadline) {
+        char bytes[16 * 1024];
+        poll(&(struct pollfd){fd, POLLIN, 0}, 1, 1000);
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            break;
+        if (got > 0)
+            text_append(&answer, bytes, (size_t)got);
+        is_whole = got > 0 && bytes[got - 1] == '\n';
+    }
+    const char *text = is_whole ? text_string(&answer) : NULL;
+    char *kept = text ? arena_copy(&list->arena, (struct strview){text, answer.len}) : NULL;
+    *out = (struct strview){kept, kept ? answer.len : 0};
+    text_release(&answer);
+    return kept != NULL;
+}
+
+/* Until the other end hangs up. */
+static void await_end(int fd)
+{
+    for (;;) {
+        char byte[256];
+        ssize_t got = read(fd, byte, sizeof byte);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            return;
+        poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1);
+    }
+}
+
+void runs_await(const struct run_list *list, const struct run_entry *entry, int fd)
+{
+    /* One who only waits may be let go for others who ask; at its end a run takes its name away first. */
+    do {
+        await_end(fd);
+        close(fd);
+    } while ((fd = runs_connect(list, entry)) >= 0);
+}
