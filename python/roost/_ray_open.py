@@ -29,7 +29,7 @@ def keep(engine: RayEngine) -> RayEngine:
 def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
     same wish again is answered by the same run."""
-    made_with = (num_nodes, repr(section), namespace)
+    made_with = (num_nodes, config and (config.text, config.paths), namespace)
     if current is not None and not current._is_closed:
         return same_run(current, made_with)
     ray = load_ray()
@@ -93,14 +93,23 @@ def attach(namespace: str | None) -> RayEngine:
     """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
     if current is not None and not current._is_closed:
         return current
-    ray = inside_ray()
     wanted = namespace or os.environ.get("ROOST_NAMESPACE")
-    if ray is None:
-        ray = load_ray()
-        address = find_address(None)
-        if address is None:
-            raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
-        connect(ray, address, wanted or "roost")
+    ray = inside_ray()
+    if ray is not None:
+        return keep(find_run(ray, wanted))
+    ray = load_ray()
+    address = find_address(None)
+    if address is None:
+        raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
+    connect(ray, address, wanted or "roost")
+    try:
+        return keep(find_run(ray, wanted))
+    except BaseException:
+        ray.shutdown()  # what was not found can still be begun
+        raise
+
+
+def find_run(ray: Any, wanted: str | None) -> RayEngine:
     found = sorted(running_namespaces(ray))
     if wanted is None and len(found) != 1:
         raise fault(EngineError, f"{len(found)} runs are on this Ray cluster: {', '.join(found) or 'none'}", hint="name one by ROOST_NAMESPACE or namespace=" if found else "begin one with Cluster(num_nodes=...) first")
@@ -115,4 +124,4 @@ def attach(namespace: str | None) -> RayEngine:
     engine = RayEngine(ray, chosen, described["run_id"], found_cluster._value, found_cluster._config, False)
     engine.master_port, engine.interpreters = described["master_port"], described["interpreters"]
     engine.find_managers()
-    return keep(engine)
+    return engine

@@ -1,0 +1,115 @@
+"""Joining Ray: which cluster is found or started, whose run is attached to, what is asked of the nodes before anything
+runs there, and what is warned of.
+
+One cluster of two nodes serves all tests that need one; those that start a Ray of their own come first."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray_cluster import WAIT, RayCluster, free_port, last_json
+
+import roost
+from roost import _ray_cluster
+
+pytestmark = pytest.mark.ray
+
+OPEN = "this Ray cluster has no token: any host that reaches it can run programs as you"
+
+
+def roost_program(home: RayCluster, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """The program, where nobody names a cluster."""
+    environment = home.environment | {"ROOST_PYTHON": sys.executable, "ROOST_PROGRAM": home.environment["ROOST"]} | more
+    return subprocess.run([home.environment["ROOST"], *words], env=environment, cwd=home.folder, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL)
+
+
+def drive(home: RayCluster, script: str, **more: str) -> Any:
+    """A driver that nobody tells of a cluster."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=home.environment | more, cwd=home.folder, capture_output=True, text=True, timeout=WAIT)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return last_json(done.stdout, done.stderr), done.stderr
+
+
+def write_config(home: RayCluster, name: str, text: Any) -> str:
+    (home.folder / name).write_text(json.dumps(text))
+    return name
+
+
+# --- without a cluster
+
+
+@pytest.fixture(scope="module")
+def nowhere() -> Iterator[RayCluster]:
+    """A home where no Ray runs."""
+    home = RayCluster(nodes=1, gpus=0, token=False)
+    yield home
+    home.close()
+
+
+def test_a_cluster_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayCluster) -> None:
+    seen, _ = drive(
+        nowhere,
+        """
+        import json, ray, roost
+        try:
+            roost.Cluster(engine="ray")
+        except roost.EngineError as error:
+            nothing = str(error)
+        cluster = roost.Cluster(num_nodes=1, engine="ray")
+        print(json.dumps([nothing, cluster.num_nodes, cluster.namespace, len(ray.nodes()), [node.ray_id for node in cluster.nodes] == [ray.get_runtime_context().get_node_id()]]))
+        """,
+    )
+    assert seen == ["there is no Ray cluster to attach to (set RAY_ADDRESS to it)", 1, "roost", 1, True]
+
+
+# --- with one
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[RayCluster]:
+    with RayCluster(nodes=2, gpus=2) as cluster:
+        yield cluster
+
+
+def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(two: RayCluster) -> None:
+    for more in ({}, {"RAY_ADDRESS": "auto"}):
+        done = roost_program(two, "probe", "--engine", "ray", "--json", **more)
+        assert done.returncode == 0, done.stderr
+        assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
+
+
+def test_what_failed_leaves_the_process_free_and_another_config_is_another_wish(two: RayCluster) -> None:
+    section = {"num_nodes": 2, "component_placement": {"a": "0-3"}}
+    write_config(two, "a.yaml", {"cluster": section})
+    write_config(two, "b.yaml", {"cluster": section | {"component_placement": {"a": "0-1"}}})
+    seen, said = drive(
+        two,
+        """
+        import json, ray, roost
+        section = {"num_nodes": 2, "component_placement": {"a": "0-3"}}
+        def wish(*arguments, **words):
+            try:
+                return roost.Cluster(*arguments, engine="ray", **words).namespace
+            except roost.EngineError as error:
+                return str(error)
+        seen = [wish(), ray.is_initialized(), wish(namespace="nobodys"), ray.is_initialized()]
+        seen += [wish(cluster_cfg="a.yaml"), wish(cluster_cfg="a.yaml"), wish(cluster_cfg="b.yaml")[:40]]
+        seen += [wish(cluster_cfg={"cluster": section, "roost": {"ray": {"reserve": reserve}}})[:40] for reserve in (True, False)]
+        print(json.dumps(seen))
+        """,
+    )
+    refused = "this process has a run on Ray already, in namespace 'roost'"[:40]
+    assert seen == [
+        "0 runs are on this Ray cluster: none (begin one with Cluster(num_nodes=...) first)", False,
+        "there is no run in namespace 'nobodys' on this Ray cluster (runs are in: none)", False,
+        "roost", "roost", refused, refused, refused,
+    ]  # fmt: skip
+    assert OPEN not in said
