@@ -13,6 +13,9 @@ from roost._errors import EngineError, Timeout
 
 log = logging.getLogger("roost")
 
+# The node of a Ray that is started for one program and ends with it: planned for one that has ended, run on the next.
+LOCAL_NODE = "local"
+
 # Ray's labels and resources for what is not NVIDIA's.
 RESOURCES = {"NPU": "NPU"}
 FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "INTEL_GPU"}

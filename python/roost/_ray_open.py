@@ -26,18 +26,18 @@ def keep(engine: RayEngine) -> RayEngine:
     return engine
 
 
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None, address: str | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
-    same wish again is answered by the same run."""
+    same wish again is answered by the same run. `address` stands in for that of a config."""
     made_with = (num_nodes, config and (config.text, config.paths), namespace)
     if current is not None and not current._is_closed:
         return same_run(current, made_with)
     ray = load_ray()
     refuse_initialised(ray)
-    address = find_address(config.ray_address if config else None)
-    connect(ray, address, namespace or next_namespace(set()))
+    found = find_address(config.ray_address if config else address)
+    connect(ray, found, namespace or next_namespace(set()))
     try:
-        engine = keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn, run_id))
+        engine = keep(begin(ray, config, section, num_nodes, namespace, timeout, warn, run_id))
         engine.made_with = made_with
         return engine
     except BaseException:
@@ -55,7 +55,7 @@ def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
 
 
 def begin(
-    ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
+    ray: Any, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
 ) -> RayEngine:  # fmt: skip
     warn_open(ray)
     gcs = ray.get_runtime_context().gcs_address

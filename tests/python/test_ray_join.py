@@ -54,6 +54,16 @@ def nowhere() -> Iterator[RayCluster]:
     home.close()
 
 
+def test_a_run_of_commands_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayCluster) -> None:
+    launch = {"a": {"command": ["sh", "-c", "echo rank $RANK of $WORLD_SIZE on $MASTER_ADDR"]}}
+    config = write_config(nowhere, "c.yaml", {"cluster": {"num_nodes": 1, "component_placement": {"a": 0}}, "roost": {"logs": {"dir": "runs"}, "launch": launch}})
+    done = roost_program(nowhere, "run", "--engine", "ray", config)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[a/0] rank 0 of 1 on ")
+    # Ray is joined twice, by who plans and by who runs.
+    assert done.stderr.count(OPEN) == (1 if _ray_cluster.has_other_hosts() else 0)
+
+
 def test_a_cluster_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayCluster) -> None:
     seen, _ = drive(
         nowhere,
@@ -68,6 +78,15 @@ def test_a_cluster_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayClust
         """,
     )
     assert seen == ["there is no Ray cluster to attach to (set RAY_ADDRESS to it)", 1, "roost", 1, True]
+
+
+def test_an_address_of_the_config_is_blamed_as_the_configs(nowhere: RayCluster) -> None:
+    launch = {"a": {"command": ["true"]}}
+    config = write_config(nowhere, "d.yaml", {"cluster": {"num_nodes": 1, "component_placement": {"a": 0}}, "roost": {"launch": launch}})
+    write_config(nowhere, "nodes.json", {"roost": 1, "cluster": {"nodes": [{"id": "ab" * 28, "address": "10.0.0.1", "num_accelerators": 1}]}})
+    address = f"127.0.0.1:{free_port()}"
+    done = roost_program(nowhere, "run", "--engine", "ray", "--cluster", "nodes.json", config, f"roost.ray.address={address}")
+    assert done.returncode == 5 and f"nobody answers at {address}, which roost.ray.address names as the Ray cluster" in done.stderr, done.stderr
 
 
 # --- with one
