@@ -13,7 +13,7 @@ from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
 from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_managers import NAMES, RayTransport
-from roost._ray_nodes import build_cluster, probe_nodes, snapshot
+from roost._ray_nodes import build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
 
 current: RayEngine | None = None
 
@@ -61,11 +61,12 @@ def begin(
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
     nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
-    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS))
+    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS), sorted({path for _, _, path in interpreters_of(config)}))
     text = snapshot(nodes, answers)
     value = build_cluster(text, config, num_nodes or 0)
     warn(value.warnings)
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
+    check_interpreters(config, value, facts)
     interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = run_id or new_run_id()
     while True:

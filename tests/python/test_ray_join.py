@@ -132,3 +132,44 @@ def test_what_failed_leaves_the_process_free_and_another_config_is_another_wish(
         "roost", "roost", refused, refused, refused,
     ]  # fmt: skip
     assert OPEN not in said
+
+
+INTERPRETERS = """
+import json, os, sys, time
+import ray, roost
+
+class Told(roost.Worker):
+    def told(self):
+        return [os.environ.get("BY_THE_WRAPPER"), ray.get_runtime_context().get_node_id()]
+
+def config(path):
+    groups = [{"label": "all", "node_ranks": "0-1", "env_configs": [{"node_ranks": "1", "python_interpreter_path": path}]}]
+    return {"num_nodes": 2, "component_placement": {"a": {"node_group": "all", "placement": "0-3"}}, "node_groups": groups}
+
+said = []
+for path in sys.argv[1:3]:
+    start = time.monotonic()
+    try:
+        roost.Cluster(cluster_cfg=config(path), engine="ray")
+    except roost.EngineError as error:
+        said.append([str(error), time.monotonic() - start < 60])
+cluster = roost.Cluster(cluster_cfg=config(sys.argv[3]), engine="ray")
+group = Told.create_group().launch(cluster, roost.PackedPlacementStrategy(0, 3, node_group="all"), name="told")
+print(json.dumps([said, [answer[0] for answer in group.told().wait()]]))
+"""
+
+
+def test_an_interpreter_that_a_node_does_not_have_is_said_before_anything_runs(two: RayCluster) -> None:
+    """And one that is there runs the workers of its node."""
+    wrapper, plain = two.folder / "wrapper", two.folder / "plain"
+    wrapper.write_text(f'#!/bin/sh\nBY_THE_WRAPPER=yes exec {sys.executable} "$@"\n')
+    wrapper.chmod(0o755)
+    plain.write_text("#!/bin/sh\n")
+    (two.folder / "told.py").write_text(INTERPRETERS)
+    done = subprocess.run([sys.executable, "told.py", "/not/there/python", str(plain), str(wrapper)], env=two.driver(), cwd=two.folder, capture_output=True, text=True, timeout=WAIT)
+    assert done.returncode == 0, done.stderr
+    said, told = last_json(done.stdout, done.stderr)
+    for path, (words, was_quick) in zip(("/not/there/python", plain), said, strict=True):
+        assert words == f"node 1 (127.0.0.3) has no interpreter '{path}' that can be executed, which node group 'all' names (install it there, or correct python_interpreter_path of 'all')"
+        assert was_quick
+    assert told == [None, None, "yes", "yes"]
