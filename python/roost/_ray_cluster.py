@@ -1,10 +1,12 @@
 """Joining a Ray cluster, or starting one: version, address, token, namespace, waiting for nodes."""
 
 import contextlib
+import fcntl
 import importlib
 import logging
 import os
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -23,6 +25,10 @@ SAY_EVERY = 5.0
 POLL_EVERY = 0.2
 CONNECT_SECONDS = 10.0
 NAMESPACE = "roost"
+
+# <net/if.h>
+SIOCGIFFLAGS = 0x8913
+UP, LOOPBACK, RUNNING = 0x1, 0x8, 0x40
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
@@ -73,7 +79,7 @@ def is_answering(address: str) -> bool:
 
 def own_cluster() -> str | None:
     """The address of a living cluster that this user started on this machine, as Ray notes it down."""
-    folder = os.environ.get("RAY_TMPDIR") or "/tmp"
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray chooses it
     note = Path(folder) / "ray" / "ray_current_cluster"
     try:
         if note.stat().st_uid != os.getuid():
@@ -155,21 +161,29 @@ def warn_open(ray: Any) -> None:
         has_token = bool(is_token_auth_enabled())
     except ImportError:
         has_token = False
-    if not has_token and has_other_hosts():
+    if not has_token and (not all(is_loopback(node["NodeManagerAddress"]) for node in alive_nodes(ray)) or has_other_hosts()):
         log.warning(
             "this Ray cluster has no token: any host that reaches it can run programs as you "
             "(start its nodes with RAY_AUTH_MODE=token, or keep its ports closed to others)"
         )
 
 
+def is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address in ("::1", "localhost")
+
+
 def has_other_hosts() -> bool:
-    """Whether this machine has an address that other hosts could reach."""
+    """Whether this machine has an interface, up and with something at its other end, that is not its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        return any(flags_of(asker, name) & (UP | LOOPBACK | RUNNING) == UP | RUNNING for _, name in socket.if_nameindex())
+
+
+def flags_of(asker: socket.socket, interface: str) -> int:
+    request = struct.pack("40s", os.fsencode(interface))  # struct ifreq: its name, then its flags
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(("192.0.2.1", 9))  # sends nothing: asks for the way there
-            return not str(probe.getsockname()[0]).startswith("127.")
-    except OSError:
-        return False
+        return int(struct.unpack_from("16xH", fcntl.ioctl(asker, SIOCGIFFLAGS, request))[0])
+    except OSError:  # it has just gone
+        return 0
 
 
 # --- its nodes

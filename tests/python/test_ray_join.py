@@ -89,6 +89,63 @@ def test_an_address_of_the_config_is_blamed_as_the_configs(nowhere: RayCluster) 
     assert done.returncode == 5 and f"nobody answers at {address}, which roost.ray.address names as the Ray cluster" in done.stderr, done.stderr
 
 
+def test_the_users_own_cluster_is_looked_for_where_ray_notes_it_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "127.0.0.1:%d" % server.getsockname()[1]
+        for name in ("mine", "other"):
+            (tmp_path / name / "ray").mkdir(parents=True)
+        note = tmp_path / "mine" / "ray" / "ray_current_cluster"
+        note.write_text(address)
+        for variables, found in (({"RAY_TMPDIR": "mine"}, address), ({"TMPDIR": "mine"}, address), ({"RAY_TMPDIR": "other", "TMPDIR": "mine"}, None), ({"RAY_TMPDIR": "mine", "TMPDIR": "other"}, address)):
+            for name in ("RAY_TMPDIR", "TMPDIR", "RAY_ADDRESS"):
+                monkeypatch.delenv(name, raising=False)
+            for name, folder in variables.items():
+                monkeypatch.setenv(name, str(tmp_path / folder))
+            assert _ray_cluster.own_cluster() == found, variables
+        assert [_ray_cluster.find_address(None), _ray_cluster.find_address("auto"), _ray_cluster.find_address("local")] == [address, address, None]
+        monkeypatch.setattr(os, "getuid", lambda: note.stat().st_uid + 1)
+        with pytest.raises(roost.EngineError, match="roost.ray.address is 'auto', but no Ray cluster of this user runs on this machine"):
+            _ray_cluster.find_address("auto")
+    monkeypatch.undo()
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path / "mine"))
+    assert _ray_cluster.own_cluster() is None  # nobody is there any more
+
+
+def warnings_of(addresses: list[str], interfaces: dict[str, int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, has_token: bool = False) -> int:
+    import ray._private.authentication.authentication_utils as authentication
+
+    caplog.clear()
+    monkeypatch.setattr(authentication, "is_token_auth_enabled", lambda: has_token)
+    monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(interfaces)))
+    monkeypatch.setattr(_ray_cluster, "flags_of", lambda asker, name: interfaces[name])
+    _ray_cluster.warn_open(SimpleNamespace(nodes=lambda: [{"Alive": True, "NodeManagerAddress": address} for address in addresses]))
+    return caplog.text.count(OPEN)
+
+
+def test_a_cluster_that_others_can_reach_is_warned_of_with_or_without_a_way_to_the_world(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    own, cable, no_cable, off = 0x49, 0x1043, 0x1003, 0x1002
+    for addresses, interfaces, expected in (
+        (["127.0.0.1"], {"lo": own}, 0),
+        (["127.0.0.1", "127.0.0.2"], {"lo": own, "eth0": off, "docker0": no_cable}, 0),
+        (["127.0.0.1"], {"lo": own, "eth0": cable}, 1),
+        (["10.0.0.1"], {"lo": own}, 1),
+        (["127.0.0.1", "10.0.0.1"], {"lo": own}, 1),
+        (["::1"], {"lo": own}, 0),
+        (["fd00::2"], {"lo": own}, 1),
+    ):
+        assert warnings_of(addresses, interfaces, monkeypatch, caplog) == expected, (addresses, interfaces)
+        assert warnings_of(addresses, interfaces, monkeypatch, caplog, has_token=True) == 0
+
+
+def test_the_flags_of_interfaces_are_the_kernels() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        for _, name in socket.if_nameindex():
+            flags = int(Path(f"/sys/class/net/{name}/flags").read_text(), 16)
+            mask = _ray_cluster.UP | _ray_cluster.LOOPBACK
+            assert _ray_cluster.flags_of(asker, name) & mask == flags & mask, name
+        assert _ray_cluster.flags_of(asker, "not-there") == 0
+
+
 # --- with one
 
 
