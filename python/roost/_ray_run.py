@@ -88,7 +88,7 @@ class Bridge:
                 "name": f"part:{part['node']}", "namespace": engine.namespace, "num_cpus": 0, "num_gpus": 0, "max_restarts": 0, "max_task_retries": 0,
                 "scheduling_strategy": engine._affinity(engine.ids.index(part["id"])),
             }  # fmt: skip
-            self._parts.append(actor.options(**options).remote(asked["run"], part["node"]))
+            self._parts.append(actor.options(**options).remote(asked["run"], part["node"], part["id"]))
         engine._allocated.extend(self._parts)
         self._said = [0] * len(self._parts)
 

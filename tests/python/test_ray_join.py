@@ -146,6 +146,17 @@ def test_the_flags_of_interfaces_are_the_kernels() -> None:
         assert _ray_cluster.flags_of(asker, "not-there") == 0
 
 
+def test_a_part_that_is_on_another_node_than_planned_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    from roost._ray_part import Part
+
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "ee"))
+    monkeypatch.setattr("roost._ray_part.find_program", lambda: pytest.fail("something was started"))
+    with pytest.raises(roost.EngineError, match="the part of node 2 is not as planned: it is on node ee and not on aa"):
+        Part("abcdef", 2, "aa")
+
+
 # --- with one
 
 
