@@ -44,7 +44,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 def load_ray() -> Any:
     """The module, checked."""
-    # Ray reads these when it is imported: every line of every rank is shown, and no GPU asked for hides none.
+    # Every line of every rank is shown, and no GPU asked for hides none.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
@@ -53,6 +53,7 @@ def load_ray() -> Any:
         if error.name != "ray":
             raise
         raise fault(EngineError, "the engine 'ray' needs Ray, which is not installed", hint="pip install 'ray[default]>=2.47'") from error
+    show_every_line()
     version = version_numbers(ray.__version__)
     if version < OLDEST:
         raise fault(
@@ -62,6 +63,13 @@ def load_ray() -> Any:
     if version < SAFE:
         log.warning("Ray %s has known security faults: update it to %s or newer on every node", ray.__version__, ".".join(map(str, SAFE)))
     return ray
+
+
+def show_every_line() -> None:
+    """Ray reads the variable when it is imported, which the program may have done before."""
+    reader = sys.modules.get("ray._private.ray_logging")
+    if os.environ["RAY_DEDUP_LOGS"] == "0" and hasattr(reader, "RAY_DEDUP_LOGS"):
+        setattr(reader, "RAY_DEDUP_LOGS", False)  # noqa: B010
 
 
 # --- which cluster
@@ -137,7 +145,20 @@ def connect(ray: Any, address: str | None, namespace: str) -> None:
             ray.init(address="local", include_dashboard=False, **settings)
     else:
         with plain_errors(f"at {address}"):
+            knock(ray, address)
             ray.init(address=address, **settings)
+
+
+def knock(ray: Any, address: str) -> None:
+    """One question with the token: ray.init() would ask twenty times, and print each refusal."""
+    if "://" in address:
+        return
+    try:
+        importlib.import_module("ray._raylet").GcsClient(address=address)
+    except ray.exceptions.RayError:
+        raise
+    except Exception as error:  # of another Ray than was seen: then it is asked by ray.init()
+        log.debug("cannot ask %s before joining: %s", address, error)
 
 
 def again(method: Any) -> Any:

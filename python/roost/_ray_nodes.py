@@ -73,7 +73,7 @@ def check_probe(address: str, answer: dict[str, Any]) -> None:
     if "error" in answer:
         raise fault(
             EngineError, f"node {address} has no working roost for {answer['python']}: {answer['error']}",
-            hint=f"install roost {_roost.version} there: {answer['python']} -m pip install roost",
+            hint=f"install roost {_roost.version} there, in a copy of its sources: {answer['python']} -m pip install .",
         )  # fmt: skip
     if answer["version"] != _roost.version:
         raise fault(

@@ -157,6 +157,25 @@ def test_a_part_that_is_on_another_node_than_planned_starts_nothing(monkeypatch:
         Part("abcdef", 2, "aa")
 
 
+def test_every_line_is_shown_also_when_the_program_imported_ray_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray._private.ray_logging as reader
+
+    for value, shows_all in (("1", False), ("0", True), (None, True)):
+        monkeypatch.setattr(reader, "RAY_DEDUP_LOGS", True)
+        monkeypatch.setenv("RAY_DEDUP_LOGS", value or "")
+        if value is None:
+            monkeypatch.delenv("RAY_DEDUP_LOGS")
+        _ray_cluster.load_ray()
+        assert reader.RAY_DEDUP_LOGS is not shows_all, value
+
+
+def test_a_node_without_roost_is_told_how_it_is_installed() -> None:
+    from roost._ray_nodes import check_probe
+
+    with pytest.raises(roost.EngineError, match=r"node 10.0.0.1 has no working roost for /p: ImportError: no \(install roost .* there, in a copy of its sources: /p -m pip install \.\)"):
+        check_probe("10.0.0.1", {"python": "/p", "error": "ImportError: no"})
+
+
 # --- with one
 
 
@@ -171,6 +190,19 @@ def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(t
         done = roost_program(two, "probe", "--engine", "ray", "--json", **more)
         assert done.returncode == 0, done.stderr
         assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
+
+
+def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:
+    (two.folder / "wrong").write_text("f" * 64)
+    done = roost_program(two, "probe", "--engine", "ray", RAY_AUTH_TOKEN_PATH=str(two.folder / "wrong"))
+    assert done.returncode == 5 and f"roost: error: the Ray cluster at {two.address} does not accept this process: its token is missing or wrong" in done.stderr
+    assert done.stderr.count("gcs_client.cc") <= 1 and "f" * 64 not in done.stderr
+
+
+def test_what_is_waited_for_is_said_in_roosts_name(two: RayCluster) -> None:
+    done = subprocess.run([sys.executable, "-m", "roost._ray_probe", "--num-nodes", "3", "--timeout", "5.5", "--for-run"], env=two.driver(), capture_output=True, text=True, timeout=WAIT)
+    assert done.returncode == 5 and json.loads(done.stdout)["error"]["message"].startswith("1 of 3 nodes are missing; there: 127.0.0.2 ")
+    assert done.stderr.startswith("roost: waiting for nodes: 1 of 3 nodes are missing; there: 127.0.0.2 "), done.stderr
 
 
 def test_what_failed_leaves_the_process_free_and_another_config_is_another_wish(two: RayCluster) -> None:
