@@ -3,6 +3,7 @@ runs there, and what is warned of.
 
 One cluster of two nodes serves all tests that need one; those that start a Ray of their own come first."""
 
+import importlib
 import json
 import os
 import socket
@@ -158,8 +159,7 @@ def test_a_part_that_is_on_another_node_than_planned_starts_nothing(monkeypatch:
 
 
 def test_every_line_is_shown_also_when_the_program_imported_ray_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    import ray._private.ray_logging as reader
-
+    reader: Any = importlib.import_module("ray._private.ray_logging")
     for value, shows_all in (("1", False), ("0", True), (None, True)):
         monkeypatch.setattr(reader, "RAY_DEDUP_LOGS", True)
         monkeypatch.setenv("RAY_DEDUP_LOGS", value or "")
@@ -186,10 +186,9 @@ def two() -> Iterator[RayCluster]:
 
 
 def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(two: RayCluster) -> None:
-    for more in ({}, {"RAY_ADDRESS": "auto"}):
-        done = roost_program(two, "probe", "--engine", "ray", "--json", **more)
-        assert done.returncode == 0, done.stderr
-        assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
+    done = roost_program(two, "probe", "--engine", "ray", "--json", RAY_ADDRESS="auto")
+    assert done.returncode == 0, done.stderr
+    assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
 
 
 def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:
@@ -206,6 +205,7 @@ def test_what_is_waited_for_is_said_in_roosts_name(two: RayCluster) -> None:
 
 
 def test_what_failed_leaves_the_process_free_and_another_config_is_another_wish(two: RayCluster) -> None:
+    """Of a driver that finds the user's own cluster by itself."""
     section = {"num_nodes": 2, "component_placement": {"a": "0-3"}}
     write_config(two, "a.yaml", {"cluster": section})
     write_config(two, "b.yaml", {"cluster": section | {"component_placement": {"a": "0-1"}}})
