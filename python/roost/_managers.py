@@ -147,7 +147,7 @@ def find_namespace() -> str:
     if len(living) == 1:
         return living[0]
     if not living:
-        raise make_error("engine", "no run of this user is alive", "start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE")
+        raise make_error("engine", "no run of this user is alive", "start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE; one on Ray is found with engine='ray'")
     raise make_error("engine", f"{len(living)} runs of this user are alive: {', '.join(living)}", "name one of them with ROOST_NAMESPACE, or as namespace")
 
 

@@ -1,10 +1,12 @@
 """Joining a Ray cluster, or starting one: version, address, token, namespace, waiting for nodes."""
 
 import contextlib
+import fcntl
 import importlib
 import logging
 import os
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -24,6 +26,10 @@ POLL_EVERY = 0.2
 CONNECT_SECONDS = 10.0
 NAMESPACE = "roost"
 
+# <net/if.h>
+SIOCGIFFLAGS = 0x8913
+UP, LOOPBACK, RUNNING = 0x1, 0x8, 0x40
+
 
 def version_numbers(text: str) -> tuple[int, ...]:
     """The leading numbers of a version: (2, 60, 0) of "2.60.0rc1"."""
@@ -38,7 +44,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 def load_ray() -> Any:
     """The module, checked."""
-    # Ray reads these when it is imported: every line of every rank is shown, and no GPU asked for hides none.
+    # Every line of every rank is shown, and no GPU asked for hides none.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
@@ -47,6 +53,7 @@ def load_ray() -> Any:
         if error.name != "ray":
             raise
         raise fault(EngineError, "the engine 'ray' needs Ray, which is not installed", hint="pip install 'ray[default]>=2.47'") from error
+    show_every_line()
     version = version_numbers(ray.__version__)
     if version < OLDEST:
         raise fault(
@@ -56,6 +63,13 @@ def load_ray() -> Any:
     if version < SAFE:
         log.warning("Ray %s has known security faults: update it to %s or newer on every node", ray.__version__, ".".join(map(str, SAFE)))
     return ray
+
+
+def show_every_line() -> None:
+    """Ray reads the variable when it is imported, which the program may have done before."""
+    reader = sys.modules.get("ray._private.ray_logging")
+    if os.environ["RAY_DEDUP_LOGS"] == "0" and hasattr(reader, "RAY_DEDUP_LOGS"):
+        setattr(reader, "RAY_DEDUP_LOGS", False)  # noqa: B010
 
 
 # --- which cluster
@@ -73,7 +87,7 @@ def is_answering(address: str) -> bool:
 
 def own_cluster() -> str | None:
     """The address of a living cluster that this user started on this machine, as Ray notes it down."""
-    folder = os.environ.get("RAY_TMPDIR") or "/tmp"
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray chooses it
     note = Path(folder) / "ray" / "ray_current_cluster"
     try:
         if note.stat().st_uid != os.getuid():
@@ -131,7 +145,20 @@ def connect(ray: Any, address: str | None, namespace: str) -> None:
             ray.init(address="local", include_dashboard=False, **settings)
     else:
         with plain_errors(f"at {address}"):
+            knock(ray, address)
             ray.init(address=address, **settings)
+
+
+def knock(ray: Any, address: str) -> None:
+    """One question with the token: ray.init() would ask twenty times, and print each refusal."""
+    if "://" in address:
+        return
+    try:
+        importlib.import_module("ray._raylet").GcsClient(address=address)
+    except ray.exceptions.RayError:
+        raise
+    except Exception as error:  # of another Ray than was seen: then it is asked by ray.init()
+        log.debug("cannot ask %s before joining: %s", address, error)
 
 
 def again(method: Any) -> Any:
@@ -155,21 +182,29 @@ def warn_open(ray: Any) -> None:
         has_token = bool(is_token_auth_enabled())
     except ImportError:
         has_token = False
-    if not has_token and has_other_hosts():
+    if not has_token and (not all(is_loopback(node["NodeManagerAddress"]) for node in alive_nodes(ray)) or has_other_hosts()):
         log.warning(
             "this Ray cluster has no token: any host that reaches it can run programs as you "
             "(start its nodes with RAY_AUTH_MODE=token, or keep its ports closed to others)"
         )
 
 
+def is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address in ("::1", "localhost")
+
+
 def has_other_hosts() -> bool:
-    """Whether this machine has an address that other hosts could reach."""
+    """Whether this machine has an interface, up and with something at its other end, that is not its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        return any(flags_of(asker, name) & (UP | LOOPBACK | RUNNING) == UP | RUNNING for _, name in socket.if_nameindex())
+
+
+def flags_of(asker: socket.socket, interface: str) -> int:
+    request = struct.pack("40s", os.fsencode(interface))  # struct ifreq: its name, then its flags
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(("192.0.2.1", 9))  # sends nothing: asks for the way there
-            return not str(probe.getsockname()[0]).startswith("127.")
-    except OSError:
-        return False
+        return int(struct.unpack_from("16xH", fcntl.ioctl(asker, SIOCGIFFLAGS, request))[0])
+    except OSError:  # it has just gone
+        return 0
 
 
 # --- its nodes

@@ -4,7 +4,7 @@ answers become a snapshot for the C library here, which puts the nodes in order.
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import _roost
@@ -13,17 +13,22 @@ from roost._errors import EngineError, Timeout
 
 log = logging.getLogger("roost")
 
+# The node of a Ray that is started for one program and ends with it: planned for one that has ended, run on the next.
+LOCAL_NODE = "local"
+
 # Ray's labels and resources for what is not NVIDIA's.
 RESOURCES = {"NPU": "NPU"}
 FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "INTEL_GPU"}
 
 
-def probe() -> dict[str, Any]:
+def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
     """Runs on the node, and is sent there by value: a node without roost can tell that it has none."""
     import os
+    import shutil
     import sys
 
     found: dict[str, Any] = {"python": sys.executable, "env": dict(os.environ), "pid": os.getpid()}
+    found["missing"] = [path for path in interpreters if shutil.which(os.path.expanduser(path)) is None]
     try:
         from roost import _roost as library
 
@@ -38,12 +43,12 @@ def probe() -> dict[str, Any]:
 probe.__module__ = "__main__"
 
 
-def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
-    """What each node says of itself, in the order given."""
+def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float, interpreters: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What each node says of itself, in the order given, and which of these interpreters it does not have."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(num_cpus=0, max_retries=3)(probe)  # asking again changes nothing
-    asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote() for node in nodes]
+    asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote(interpreters) for node in nodes]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=timeout)
     if waiting:
         where = ", ".join(nodes[asked.index(ref)]["NodeManagerAddress"] for ref in waiting)
@@ -68,13 +73,36 @@ def check_probe(address: str, answer: dict[str, Any]) -> None:
     if "error" in answer:
         raise fault(
             EngineError, f"node {address} has no working roost for {answer['python']}: {answer['error']}",
-            hint=f"install roost {_roost.version} there: {answer['python']} -m pip install roost",
+            hint=f"install roost {_roost.version} there, in a copy of its sources: {answer['python']} -m pip install .",
         )  # fmt: skip
     if answer["version"] != _roost.version:
         raise fault(
             EngineError, f"node {address} has roost {answer['version']}, but this is {_roost.version}",
             hint="install the same version on every node",
         )  # fmt: skip
+
+
+def interpreters_of(config: _roost.Config | None) -> list[tuple[str, list[int], str]]:
+    """The interpreters that node groups name: group, nodes, path. One that variables of the group may yet bring to be
+    found is nobody's to judge."""
+    if config is None:
+        return []
+    return [
+        (label, ranks, path) for label, _, _, _, envs in config.groups for ranks, variables, path in envs
+        if path and ("/" in path or "PATH" not in variables)
+    ]  # fmt: skip
+
+
+def check_interpreters(config: _roost.Config | None, cluster: _roost.Cluster, facts: Mapping[str, dict[str, Any]]) -> None:
+    """Ray would try to start one that is not there until the time is up."""
+    for label, ranks, path in interpreters_of(config):
+        for rank in ranks:
+            node = cluster.node(rank)
+            if path in facts[node["id"]]["missing"]:
+                raise fault(
+                    EngineError, f"node {rank} ({node['address']}) has no interpreter '{path}' that can be executed, which node group '{label}' names",
+                    hint=f"install it there, or correct python_interpreter_path of '{label}'",
+                )  # fmt: skip
 
 
 def resource_of(accelerator_type: str) -> str:

@@ -13,7 +13,7 @@ from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
 from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_managers import NAMES, RayTransport
-from roost._ray_nodes import build_cluster, probe_nodes, snapshot
+from roost._ray_nodes import build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
 
 current: RayEngine | None = None
 
@@ -26,18 +26,18 @@ def keep(engine: RayEngine) -> RayEngine:
     return engine
 
 
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None, address: str | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
-    same wish again is answered by the same run."""
-    made_with = (num_nodes, repr(section), namespace)
+    same wish again is answered by the same run. `address` stands in for that of a config."""
+    made_with = (num_nodes, config and (config.text, config.paths), namespace)
     if current is not None and not current._is_closed:
         return same_run(current, made_with)
     ray = load_ray()
     refuse_initialised(ray)
-    address = find_address(config.ray_address if config else None)
-    connect(ray, address, namespace or next_namespace(set()))
+    found = find_address(config.ray_address if config else address)
+    connect(ray, found, namespace or next_namespace(set()))
     try:
-        engine = keep(begin(ray, address, config, section, num_nodes, namespace, timeout, warn, run_id))
+        engine = keep(begin(ray, config, section, num_nodes, namespace, timeout, warn, run_id))
         engine.made_with = made_with
         return engine
     except BaseException:
@@ -55,17 +55,18 @@ def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
 
 
 def begin(
-    ray: Any, address: str | None, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
+    ray: Any, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
 ) -> RayEngine:  # fmt: skip
     warn_open(ray)
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
     nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
-    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS))
+    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS), sorted({path for _, _, path in interpreters_of(config)}))
     text = snapshot(nodes, answers)
     value = build_cluster(text, config, num_nodes or 0)
     warn(value.warnings)
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
+    check_interpreters(config, value, facts)
     interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = run_id or new_run_id()
     while True:
@@ -93,14 +94,23 @@ def attach(namespace: str | None) -> RayEngine:
     """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
     if current is not None and not current._is_closed:
         return current
-    ray = inside_ray()
     wanted = namespace or os.environ.get("ROOST_NAMESPACE")
-    if ray is None:
-        ray = load_ray()
-        address = find_address(None)
-        if address is None:
-            raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
-        connect(ray, address, wanted or "roost")
+    ray = inside_ray()
+    if ray is not None:
+        return keep(find_run(ray, wanted))
+    ray = load_ray()
+    address = find_address(None)
+    if address is None:
+        raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
+    connect(ray, address, wanted or "roost")
+    try:
+        return keep(find_run(ray, wanted))
+    except BaseException:
+        ray.shutdown()  # what was not found can still be begun
+        raise
+
+
+def find_run(ray: Any, wanted: str | None) -> RayEngine:
     found = sorted(running_namespaces(ray))
     if wanted is None and len(found) != 1:
         raise fault(EngineError, f"{len(found)} runs are on this Ray cluster: {', '.join(found) or 'none'}", hint="name one by ROOST_NAMESPACE or namespace=" if found else "begin one with Cluster(num_nodes=...) first")
@@ -115,4 +125,4 @@ def attach(namespace: str | None) -> RayEngine:
     engine = RayEngine(ray, chosen, described["run_id"], found_cluster._value, found_cluster._config, False)
     engine.master_port, engine.interpreters = described["master_port"], described["interpreters"]
     engine.find_managers()
-    return keep(engine)
+    return engine

@@ -6,6 +6,8 @@ import tempfile
 from collections import deque
 
 from roost import _roost
+from roost._arguments import fault
+from roost._errors import EngineError
 from roost._program import find_program
 from roost._ray_nodes import own_environment
 
@@ -18,7 +20,8 @@ class Part:
     """On one node. Its methods run on one event loop. Ray may hand over a later call before an earlier one, so what is
     said is numbered."""
 
-    def __init__(self, run_id: str, node_rank: int) -> None:
+    def __init__(self, run_id: str, node_rank: int, node_id: str) -> None:
+        check_node(node_rank, node_id)
         self._carrier = _roost.Carrier.start_part(find_program(), run_id, node_rank, tempfile.gettempdir(), own_environment())
         self._unsent: deque[Message] = deque()
         self._heard = 0  # what was said up to here is in order
@@ -68,6 +71,15 @@ class Part:
             else:
                 await readable(fd)
         return messages, self._is_over
+
+
+def check_node(node_rank: int, planned: str) -> None:
+    """Before anything is started: Ray was asked for one node only, and is not taken at its word."""
+    import ray
+
+    found = ray.get_runtime_context().get_node_id()
+    if found != planned:
+        raise fault(EngineError, f"the part of node {node_rank} is not as planned: it is on node {found} and not on {planned}", hint="nothing was started there: a plugin of Ray may have moved its actor")
 
 
 async def readable(fd: int) -> None:

@@ -4,14 +4,19 @@ What goes wrong is an object of its own, {"error": ...}, and the exit status of 
 
 import argparse
 import json
+import logging
 import os
 import sys
 
 from roost import _roost
-from roost._ray_cluster import alive_nodes, connect, find_address, load_ray, refuse_initialised, wait_for_nodes
-from roost._ray_nodes import build_cluster, probe_nodes, snapshot
+from roost._ray_cluster import alive_nodes, connect, find_address, load_ray, refuse_initialised, wait_for_nodes, warn_open
+from roost._ray_nodes import LOCAL_NODE, build_cluster, probe_nodes, snapshot
 
 STATUS = {"fit": 4, "hardware": 4, "usage": 2}  # all else is a failure of the engine
+
+
+def say(words: str) -> None:
+    print(f"roost: {words}", file=sys.stderr, flush=True)
 
 
 def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
@@ -21,7 +26,8 @@ def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
     found = find_address(address)
     connect(ray, found, "roost-probe")
     try:
-        nodes = wait_for_nodes(ray, num_nodes, timeout, ray.get_runtime_context().gcs_address) if num_nodes else alive_nodes(ray)
+        warn_open(ray)
+        nodes = wait_for_nodes(ray, num_nodes, timeout, ray.get_runtime_context().gcs_address, say) if num_nodes else alive_nodes(ray)
         text = snapshot(nodes, probe_nodes(ray, nodes, timeout))
     finally:
         ray.shutdown()
@@ -31,6 +37,8 @@ def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
     for rank in range(cluster.num_nodes):
         node = described[cluster.node(rank)["id"]]
         node.pop("head")
+        if found is None:
+            node["id"] = LOCAL_NODE
         ordered.append({"node_rank": rank} | {name: value for name, value in node.items() if name != "node_rank"} | {"hardware": []})
     groups = [{"label": label, "node_ranks": ranks, "hardware_type": kind} for label, kind, ranks, _ in cluster.groups]
     return json.dumps({"roost": 1, "cluster": {"nodes": ordered, "node_groups": groups}})
@@ -41,7 +49,10 @@ def main() -> int:
     parser.add_argument("--address")
     parser.add_argument("--num-nodes", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--for-run", action="store_true")
     options = parser.parse_args()
+    # A run joins the cluster once more, and warns then.
+    logging.basicConfig(format="roost: %(message)s", level=logging.ERROR if options.for_run else logging.WARNING, stream=sys.stderr)
     # What Ray prints must not become part of the snapshot.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -16,7 +16,7 @@ from roost._arguments import fault
 from roost._errors import EngineError
 from roost._ray import RayEngine
 from roost._ray_cluster import alive_nodes
-from roost._ray_nodes import environ_texts
+from roost._ray_nodes import LOCAL_NODE, environ_texts
 from roost._ray_open import open_cluster
 from roost._ray_part import Message, Part, readable
 from roost._ray_reserve import WAIT_SECONDS, Devices, Reservation
@@ -39,16 +39,26 @@ def error_json(error: _roost.Error) -> bytes:
 
 def join(asked: dict[str, Any]) -> RayEngine:
     """A run of its own on the cluster, with the accelerators of the plan reserved."""
-    if asked["address"]:
-        os.environ["RAY_ADDRESS"] = asked["address"]
-    engine = open_cluster(None, None, asked["num_nodes"], None, NODES_SECONDS, lambda warnings: None, asked["run"])
+    address, parts = asked["address"], asked["parts"]
+    if not address and not os.environ.get("RAY_ADDRESS") and any(part["id"] == LOCAL_NODE for part in parts):
+        address = "local"  # as it was planned, whatever has been started since
+    engine = open_cluster(None, None, asked["num_nodes"], None, NODES_SECONDS, lambda warnings: None, asked["run"], address)
     try:
-        check_nodes(engine, asked["parts"])
+        if (address or os.environ.get("RAY_ADDRESS")) == "local":
+            name_local_node(engine, parts)
+        check_nodes(engine, parts)
         reserve(engine, asked)
     except BaseException:
         engine.close()
         raise
     return engine
+
+
+def name_local_node(engine: RayEngine, parts: list[dict[str, Any]]) -> None:
+    """A Ray that was started here has one node, with an id that no plan can know."""
+    for part in parts:
+        if part["id"] == LOCAL_NODE:
+            part["id"] = engine.ids[0]
 
 
 def check_nodes(engine: RayEngine, parts: list[dict[str, Any]]) -> None:
@@ -78,7 +88,7 @@ class Bridge:
                 "name": f"part:{part['node']}", "namespace": engine.namespace, "num_cpus": 0, "num_gpus": 0, "max_restarts": 0, "max_task_retries": 0,
                 "scheduling_strategy": engine._affinity(engine.ids.index(part["id"])),
             }  # fmt: skip
-            self._parts.append(actor.options(**options).remote(asked["run"], part["node"]))
+            self._parts.append(actor.options(**options).remote(asked["run"], part["node"], part["id"]))
         engine._allocated.extend(self._parts)
         self._said = [0] * len(self._parts)
 

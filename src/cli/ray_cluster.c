@@ -13,7 +13,14 @@ char *ray_cluster_ask(const struct invocation *invocation, const struct roost_co
     const char *address = config ? roost_config_ray_address(config) : NULL;
     if (config)
         snprintf(count, sizeof count, "%d", (int)roost_config_num_nodes(config));
-    const char *words[] = {"--num-nodes", count, address ? "--address" : NULL, address, NULL};
+    const char *words[6] = {"--num-nodes", count};
+    size_t used = 2;
+    if (address) {
+        words[used++] = "--address";
+        words[used++] = address;
+    }
+    if (invocation->command == &cmd_run) /* whose bridge warns of what it finds itself */
+        words[used++] = "--for-run";
     struct ray_question question = {.python = invocation_env(invocation, "ROOST_PYTHON"),
                                     .module = "roost._ray_probe",
                                     .words = words,

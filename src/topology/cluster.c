@@ -49,10 +49,15 @@ static void warn_order(const struct roost_cluster *cluster, const struct roost_c
 {
     if (config->group_count == 0 || cluster->node_count < 2 || cluster->nodes[0].explicit_rank >= 0)
         return;
+    bool has_head = cluster->nodes[0].is_head; /* then it is a live cluster of Ray */
     diag_warn(diag, ROOST_WARN_NODE_ORDER, config->groups[0].node_ranks_at,
               "node groups name nodes by rank, but the nodes of this cluster have none; they were "
-              "ordered by address");
-    diag_hint(diag, "give every node a node_rank");
+              "ordered by address%s",
+              has_head ? ", behind Ray's head" : "");
+    if (has_head)
+        diag_hint(diag, "set ROOST_NODE_RANK on every node before `ray start` there");
+    else
+        diag_hint(diag, "give every node a node_rank");
 }
 
 static bool count_accelerators(struct roost_cluster *cluster, struct place at, struct diag *diag)

@@ -96,7 +96,7 @@ def test_which_run_is_meant_must_be_clear(theatre: Theatre) -> None:
     other = theatre.puppet()
     for code in ("roost.Cluster()", f"{NODES}.get_nodes()"):
         assert refused(other, code)[:2] == (
-            "EngineError", "no run of this user is alive (start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE)",
+            "EngineError", "no run of this user is alive (start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE; one on Ray is found with engine='ray')",
         )  # fmt: skip
     theatre.driver()
     second = theatre.driver("cluster='1x1'")
