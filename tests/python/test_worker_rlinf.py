@@ -25,6 +25,7 @@ def group(workers: WorkerHome) -> Iterator[roost.WorkerGroup]:
         yield launched
 
 
+@pytest.mark.local  # a described cluster
 def test_w34_a_driver_keeps_its_exit_status_and_its_exit_handlers(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         """
@@ -51,6 +52,7 @@ def test_w35_a_failed_call_is_an_exception_of_wait(group: roost.WorkerGroup) -> 
     assert group.add(0).wait() == [10, 11, 12, 13]  # nobody was killed
 
 
+@pytest.mark.local  # on Ray: R14 of test_ray_faults.py
 def test_w36_every_one_of_more_than_a_hundred_workers_is_ended(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         """
@@ -66,6 +68,7 @@ def test_w36_every_one_of_more_than_a_hundred_workers_is_ended(own_workers: Work
     own_workers.engine.wait_empty()
 
 
+@pytest.mark.local  # Ray's nodes are what they are
 def test_w37_a_second_cluster_is_as_its_arguments_say_and_an_error_can_be_retried(own_workers: WorkerHome) -> None:
     small = own_workers.cluster("1x1")
     with pytest.raises(roost.Error):
@@ -128,7 +131,7 @@ def test_w44_a_group_that_is_launched_again_has_a_master_port_of_its_own(own_wor
 
 def test_w45_a_name_with_a_colon_is_refused(workers: WorkerHome) -> None:
     before = len(workers.engine.runs())
-    with pytest.raises(ValueError, match="group name 'a:0' must not have ':' in it"):
+    with pytest.raises(ValueError, match="'a:0' cannot be the name of a group"):
         Helper.create_group().launch(workers.cluster("1x1"), name="a:0")
     assert len(workers.engine.runs()) == before
 
