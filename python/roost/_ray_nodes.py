@@ -48,7 +48,8 @@ def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float, inter
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(num_cpus=0, max_retries=3)(probe)  # asking again changes nothing
-    asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote(interpreters) for node in nodes]
+    given = (interpreters,) if interpreters else ()
+    asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote(*given) for node in nodes]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=timeout)
     if waiting:
         where = ", ".join(nodes[asked.index(ref)]["NodeManagerAddress"] for ref in waiting)
