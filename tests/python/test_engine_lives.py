@@ -258,7 +258,7 @@ def test_no_descriptor_that_cannot_be_had_leaves_anything(plain_engine: Engine, 
     engine = plain_engine
     program = engine.home / "roost"
     plan = engine.home / "roost.plan"
-    os.link(ROOST.parent / "tests" / "scarce_roost", program)
+    shutil.copy(ROOST.parent / "tests" / "scarce_roost", program)
     config = engine.config({"actor": {"ranks": "0-1", "do": ["out=hello"], "ports": {"http": 1}}})
     number, refused = 0, 0
     while not plan.exists():
@@ -336,7 +336,7 @@ def test_a_full_disk_is_said_also_when_nobody_minds(plain_engine: Engine) -> Non
 @pytest.mark.parametrize("error", [errno.EIO, errno.EROFS, errno.ENOSPC, errno.EDQUOT])
 def test_records_that_cannot_be_written_end_no_run_and_are_said(plain_engine: Engine, error: int) -> None:
     engine = plain_engine
-    os.link(ROOST.parent / "tests" / "scarce_roost", engine.home / "roost")
+    shutil.copy(ROOST.parent / "tests" / "scarce_roost", engine.home / "roost")
     (engine.home / "roost.plan").write_text(f"records {error} on")
     config = engine.config({"actor": {"ranks": "0-1", "do": ["out=hello"]}})
     done = subprocess.run([engine.home / "roost", "run", config], env=engine.env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE)
