@@ -1,6 +1,7 @@
 /* run_view.c - lines of workers as they come, the count of those that are up, and roost's own words. */
 #include "cli/run_view.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,6 +55,8 @@ int run_view_init(struct run_view *view, struct roost_run *run, const struct inv
     };
     struct roost_error err = {0};
     view->run_dir = open(roost_run_dir(run), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (view->run_dir < 0)
+        snprintf(err.message, sizeof err.message, "%s", strerror(errno));
     view->screen = view->names && view->counts ? screen_new(&options) : NULL;
     view->tail = view->screen && view->run_dir >= 0 ? log_tail_new(view->run_dir, &err) : NULL;
     if (view->tail)

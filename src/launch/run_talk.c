@@ -6,6 +6,7 @@
 
 #include "launch/local/clock.h"
 #include "launch/run_birth.h"
+#include "rpc/channel.h"
 
 enum { ANSWER_MS = 60000 };
 
@@ -40,6 +41,18 @@ static int64_t deadline_of(const struct birth *birth)
     return birth->is_on_ray ? INT64_MAX : clock_ms() + ANSWER_MS;
 }
 
+/* Whether what came is the supervisor's reason not to begin; says it. */
+static bool is_refused(struct birth *birth)
+{
+    struct roost_error err;
+    const struct message *inbox = &birth->run->inbox;
+    if (inbox->type != MSG_REFUSED || inbox->len != sizeof err)
+        return false;
+    memcpy(&err, inbox->body, sizeof err);
+    diag_again(birth->diag, &err);
+    return true;
+}
+
 bool birth_expect(struct birth *birth, enum message_type type)
 {
     struct roost_run *run = birth->run;
@@ -48,13 +61,8 @@ bool birth_expect(struct birth *birth, enum message_type type)
         enum channel_result result = channel_receive(run->channel, &run->inbox);
         if (result == CHANNEL_OK && run->inbox.type == type)
             return true;
-        if (result == CHANNEL_OK && run->inbox.type == MSG_REFUSED &&
-            run->inbox.len == sizeof(struct roost_error)) {
-            struct roost_error err;
-            memcpy(&err, run->inbox.body, sizeof err);
-            diag_again(birth->diag, &err);
+        if (result == CHANNEL_OK && is_refused(birth))
             return false;
-        }
         if (result != CHANNEL_AGAIN) {
             diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
                        "the guardian of the run ended before it began");
@@ -76,8 +84,15 @@ bool birth_expect(struct birth *birth, enum message_type type)
 
 bool birth_say_channel(struct birth *birth)
 {
+    int error = errno;
+    /* It may have refused, and gone, while it was being told: its last word is behind the first failure
+     * to read, which tells that something was lost on the way to it. */
+    for (int i = 0; i < 3; i++)
+        if (channel_receive(birth->run->channel, &birth->run->inbox) == CHANNEL_OK &&
+            is_refused(birth))
+            return false;
     diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE, "cannot reach the supervisor of the run: %s",
-               strerror(errno));
+               strerror(error));
     diag_hint(birth->diag, "try again");
     return false;
 }

@@ -1,6 +1,7 @@
 """What a process is born with, how it lives again, and what it is waited for (DESIGN 2, 4, 8; faults E15, E16, E18, E25, E27)."""
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine import ROOST, WORKER, Engine
+from engine import PATIENCE, ROOST, WORKER, Engine
 
 IS_ROOT = os.geteuid() == 0
 
@@ -249,6 +250,29 @@ def test_no_limit_of_files_leaves_anything(plain_engine: Engine, files: int) -> 
     assert list(plain_engine.runtime.rglob("*.sock")) == []
 
 
+@pytest.mark.parametrize("how", ["once", "on"])
+@pytest.mark.parametrize("part", ["driver", "guardian"])
+def test_no_descriptor_that_cannot_be_had_leaves_anything(plain_engine: Engine, part: str, how: str) -> None:
+    """Each one in turn, of the driver and of guardian and supervisor; once, and from then on. The run ends well without it, or
+    is refused with the reason."""
+    engine = plain_engine
+    program = engine.home / "roost"
+    plan = engine.home / "roost.plan"
+    shutil.copy(ROOST.parent / "tests" / "scarce_roost", program)
+    config = engine.config({"actor": {"ranks": "0-1", "do": ["out=hello"], "ports": {"http": 1}}})
+    number, refused = 0, 0
+    while not plan.exists():
+        number += 1
+        plan.write_text(f"{part} {number} {how}")
+        done = subprocess.run([program, "run", config], env=engine.env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode in (0, 5), f"{number}: {done}"
+        assert engine.left() == [], number
+        refused += done.returncode == 5
+        assert done.returncode == 0 or "Too many open files" in done.stderr, f"{number}: {done}"
+    assert number > 20 and refused > 10 and done.returncode == 0
+    assert list(engine.runtime.rglob("*.sock")) == []
+
+
 @pytest.mark.skipif(not IS_ROOT, reason="needs another user")
 @pytest.mark.plain  # the leak checker wants a thread of its own
 @pytest.mark.parametrize("processes", [1, 2, 3, 6])
@@ -307,6 +331,31 @@ def test_a_full_disk_is_said_also_when_nobody_minds(plain_engine: Engine) -> Non
     words = "actor/0: it ended while the disk of the logs was full: 'actor/0/stderr.log' may be cut"
     assert f"roost: {words}\n" in done.stderr and f"roost: not all logs are whole: {words}\n" in done.stderr
     assert "1 done" in done.stderr
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EROFS, errno.ENOSPC, errno.EDQUOT])
+def test_records_that_cannot_be_written_end_no_run_and_are_said(plain_engine: Engine, error: int) -> None:
+    engine = plain_engine
+    shutil.copy(ROOST.parent / "tests" / "scarce_roost", engine.home / "roost")
+    (engine.home / "roost.plan").write_text(f"records {error} on")
+    config = engine.config({"actor": {"ranks": "0-1", "do": ["out=hello"]}})
+    done = subprocess.run([engine.home / "roost", "run", config], env=engine.env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert f"roost: cannot write the exit record of a process: {os.strerror(error)}\n" in done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[actor/0] hello", "[actor/1] hello"]
+    assert engine.left() == []
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a mount namespace")
+def test_logs_on_a_disk_that_is_only_for_reading_are_refused_at_once(plain_engine: Engine) -> None:
+    place = plain_engine.home / "place"
+    place.mkdir(mode=0o700)
+    config = plain_engine.config({"actor": {"do": ["pause"]}}, logs={"dir": str(place)})
+    script = f"mount -t tmpfs -o ro,mode=700 roost {place} && exec {ROOST} run {config}"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 5, done.stderr
+    assert f"cannot make '{place}/" in done.stderr and "Read-only file system" in done.stderr
+    assert plain_engine.left() == []
 
 
 def test_a_program_that_is_being_written_is_said(plain_engine: Engine) -> None:

@@ -40,11 +40,22 @@ struct guardian {
     int signals;
 };
 
+/* The one thing it ever says: why there is no supervisor to say it. */
+static void refuse(const char *step, const char *cure)
+{
+    struct roost_error err = {.code = ROOST_ERR_ENGINE};
+    snprintf(err.message, sizeof err.message, "cannot %s: %s", step, strerror(errno));
+    snprintf(err.hint, sizeof err.hint, "raise the limit of %s", cure);
+    (void)channel_send(GUARDIAN_CHANNEL, MSG_REFUSED, &err, sizeof err, -1);
+}
+
 /* In the child: becomes the supervisor. */
 static int become_supervisor(struct guardian *guardian, pid_t parent)
 {
     close(guardian->signals);
     int above = pidfd_open(parent, 0);
+    if (above < 0)
+        refuse("watch the guardian of the run", "open files: ulimit -n");
     if (above < 0 || getppid() != parent)
         return 1;
     if (guardian->cgroup.dir >= 0 && !cgroup_join(&guardian->cgroup)) {
@@ -95,16 +106,6 @@ static bool prepare(struct guardian *guardian)
     return guardian->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* The one thing it ever says: why there is no supervisor to say it. */
-static void refuse(int error)
-{
-    struct roost_error err = {.code = ROOST_ERR_ENGINE};
-    snprintf(err.message, sizeof err.message, "cannot create the supervisor's process: %s",
-             strerror(error));
-    snprintf(err.hint, sizeof err.hint, "raise the limit of processes: ulimit -u, or pids.max");
-    (void)channel_send(GUARDIAN_CHANNEL, MSG_REFUSED, &err, sizeof err, -1);
-}
-
 int roost_guardian_main(int argc, char **argv)
 {
     struct guardian guardian = {.cgroup = {.dir = -1}};
@@ -113,8 +114,12 @@ int roost_guardian_main(int argc, char **argv)
     /* Whoever starts a part may kill its own children when it ends: it has none of us. */
     if (is_part && fork() != 0)
         return 0;
-    if ((argc != 2 && !is_part) || !prepare(&guardian))
+    if (argc != 2 && !is_part)
         return 2;
+    if (!prepare(&guardian)) {
+        refuse("open what the guardian of the run needs", "open files: ulimit -n");
+        return 2;
+    }
     oom_spare(score);
     spawn_restore_score(score);
     if (strcmp(argv[1], "cgroup") == 0)
@@ -126,10 +131,12 @@ int roost_guardian_main(int argc, char **argv)
     int status = 1;
     bool is_killed = false;
     if (guardian.supervisor < 0)
-        refuse(errno);
+        refuse("create the supervisor's process", "processes: ulimit -u, or pids.max");
     if (guardian.supervisor > 0) {
-        close(GUARDIAN_CHANNEL); /* the driver must see it close with the supervisor */
         guardian.supervisor_fd = pidfd_open(guardian.supervisor, 0);
+        if (guardian.supervisor_fd < 0)
+            refuse("watch the supervisor of the run", "open files: ulimit -n");
+        close(GUARDIAN_CHANNEL); /* the driver must see it close with the supervisor */
         if (guardian.supervisor_fd < 0)
             (void)kill(guardian.supervisor, SIGKILL);
         else

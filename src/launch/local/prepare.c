@@ -32,6 +32,21 @@ static int refuse_with(struct supervisor *supervisor, enum roost_code code, cons
     return refuse(supervisor, &err);
 }
 
+/* A descriptor that cannot be had, or a place that cannot be written to: errno says which. */
+static int refuse_to_open(struct supervisor *supervisor, const char *what, int error)
+{
+    char message[128];
+    snprintf(message, sizeof message, "cannot open %s: %s", what, strerror(error));
+    return refuse_with(supervisor, ROOST_ERR_IO, message,
+                       error == EMFILE ? "raise the limit of open files: ulimit -n"
+                                       : "free some space there, or set XDG_RUNTIME_DIR");
+}
+
+int supervisor_refuse_doors(struct supervisor *supervisor, int error)
+{
+    return refuse_to_open(supervisor, "what the supervisor of the run needs", error);
+}
+
 /* Waits for a message of this type; false when the driver or the guardian is gone instead. */
 static bool expect(struct supervisor *supervisor, uint16_t type, struct message *out)
 {
@@ -199,8 +214,7 @@ static int open_control(struct supervisor *supervisor)
 {
     if (control_open(supervisor) && supervisor_watch(supervisor, supervisor->control, EPOLLIN))
         return 0;
-    return refuse_with(supervisor, ROOST_ERR_IO, "cannot make the control socket of the run",
-                       strerror(errno));
+    return refuse_to_open(supervisor, "the control socket of the run", errno);
 }
 
 /* A run on this machine: from what is wanted, which came with the message, to what is to be started. */

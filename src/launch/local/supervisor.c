@@ -210,7 +210,8 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "roost-super");
     supervisor.oom_seen = oom_count(cgroup->dir, "/proc");
-    int status = open_doors(&supervisor) ? supervisor_prepare(&supervisor) : 1;
+    int status = open_doors(&supervisor) ? supervisor_prepare(&supervisor)
+                                         : supervisor_refuse_doors(&supervisor, errno);
     if (status == 0) {
         if (cgroup->dir >= 0)
             outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,

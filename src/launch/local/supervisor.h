@@ -291,6 +291,9 @@ void part_logs_release(struct supervisor *supervisor);
 /* Everything up to the first process; 0, or the exit status after telling the driver why not. */
 int supervisor_prepare(struct supervisor *supervisor);
 
+/* Tells the driver, instead of the above, that errno kept it from what it needs itself; the same answer. */
+int supervisor_refuse_doors(struct supervisor *supervisor, int error);
+
 /* --- supervisor.c --- */
 
 /* Waits for news, so many ms at most (-1 = as long as it takes), and hears them. */
