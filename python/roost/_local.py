@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import threading
@@ -58,6 +59,7 @@ class LocalEngine:
             running.close()
             raise
         running.starting = None
+        running.tell()
         return running
 
     def start(self, request: LaunchRequest) -> "LocalGroup":
@@ -172,6 +174,11 @@ class LocalGroup:
 
     def look(self, call: _roost.Call) -> "LocalCall":
         return LocalCall(self, call)
+
+    def tell(self) -> None:
+        """What the user should know of how it runs."""
+        if (note := self._group.note()) is not None:
+            logging.getLogger("roost").warning("%s", note)
 
     def close(self) -> None:
         self._group.close()

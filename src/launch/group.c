@@ -35,6 +35,7 @@ struct roost_group {
     int32_t started;            /* lives that have begun, to know when no more will */
     struct roost_error problem; /* what the run could not do; code ROOST_OK = nothing */
     int32_t problem_rank;
+    char note[ROOST_EVENT_MESSAGE_MAX]; /* the first of its component; "" = none, or told */
 };
 
 #define refuse(err, code, ...)                                                                     \
@@ -98,7 +99,9 @@ static void hear(struct roost_group *group, const struct roost_event *event, int
         group->problem.code = event->code;
         snprintf(group->problem.message, sizeof group->problem.message, "%s", event->message);
         group->problem_rank = event->rank;
-    } else if (event->kind == ROOST_EVENT_FINISHED)
+    } else if (event->kind == ROOST_EVENT_NOTE && event->component >= 0)
+        snprintf(group->note, sizeof group->note, "%s", event->message);
+    else if (event->kind == ROOST_EVENT_FINISHED)
         hear_finish(group);
 }
 
@@ -249,6 +252,15 @@ struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank)
         info.state = ROOST_RANK_READY;
     links_unlock(group->links);
     return info;
+}
+
+bool roost_group_note(struct roost_group *group, char out[ROOST_EVENT_MESSAGE_MAX])
+{
+    links_lock(group->links);
+    memcpy(out, group->note, sizeof group->note);
+    group->note[0] = '\0';
+    links_unlock(group->links);
+    return out[0] != '\0';
 }
 
 /* --- waiting --- */
