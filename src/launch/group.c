@@ -304,12 +304,17 @@ enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeou
 {
     struct readiness it = {group, -1};
     bool is_in_time = links_wait(group->links, timeout_ms, is_settled, &it);
+    /* Another thread may hear the run just now. */
+    links_lock(group->links);
+    struct roost_error problem = group->problem;
+    int32_t problem_rank = group->problem_rank;
+    links_unlock(group->links);
     if (out_rank)
         *out_rank = it.rank;
-    if (group->problem.code != ROOST_OK) {
+    if (problem.code != ROOST_OK) {
         if (out_rank)
-            *out_rank = group->problem_rank;
-        return refuse(err, group->problem.code, "%s", group->problem.message);
+            *out_rank = problem_rank;
+        return refuse(err, problem.code, "%s", problem.message);
     }
     if (it.rank >= 0)
         return say_not_ready(group, it.rank, err);
