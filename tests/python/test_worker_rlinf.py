@@ -128,7 +128,7 @@ def test_w44_a_group_that_is_launched_again_has_a_master_port_of_its_own(own_wor
 
 def test_w45_a_name_with_a_colon_is_refused(workers: WorkerHome) -> None:
     before = len(workers.engine.runs())
-    with pytest.raises(ValueError, match="group name 'a:0' must not have ':' in it"):
+    with pytest.raises(ValueError, match="'a:0' cannot be the name of a group"):
         Helper.create_group().launch(workers.cluster("1x1"), name="a:0")
     assert len(workers.engine.runs()) == before
 
