@@ -34,6 +34,7 @@ check: build
 	@tools/check
 
 bench: build
+	@tools/setup bench
 	@$(PYTHON) bench/run
 
 # Ten minutes a target by default: make fuzz SECONDS=60

@@ -57,6 +57,10 @@ struct roost_rank_info {
 };
 ROOST_API struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank);
 
+/* Takes what was noted of the group since the last time, and false when nothing was: why its processes start
+ * one by one though a forker was given. For people. */
+ROOST_API bool roost_group_note(struct roost_group *group, char out[ROOST_EVENT_MESSAGE_MAX]);
+
 /* Waits until every rank is ready: ROOST_OK. Fails as soon as one has refused (ROOST_ERR_WORKER), ended
  * (ROOST_ERR_WORKER) or could not be started (as roost_run_start fails), or after `timeout_ms`
  * (ROOST_ERR_TIMEOUT; -1 = no limit), naming the first such rank, which *out_rank (may be NULL) is set

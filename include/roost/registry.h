@@ -3,7 +3,8 @@
  * A keeper is a small process that remembers this for one namespace and answers every process of the
  * same user through a socket (mode 0600, in a directory of mode 0700, peer checked by the kernel). A
  * namespace is `roost`, `roost_1`, ... or a name that was asked for; it belongs to one living keeper or
- * run. The keeper ends with the process that started it, however that ends, and leaves no file.
+ * run. The keeper ends with the process that started it, however that ends. What
+ * stays is NAME.namespace in the runtime directory, whose lock is the namespace.
  *
  * Questions and answers are JSON objects of one line; docs/managers.md lists them:
  *

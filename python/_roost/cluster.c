@@ -113,8 +113,9 @@ static PyObject *get_node(PyObject *self, PyObject *rank)
     if (!binding_int32(rank, "node_rank", binding->rank_error, &node_rank))
         return NULL;
     if (!roost_cluster_node(cluster, node_rank, &node)) {
-        PyErr_Format(binding->rank_error, "node_rank %d is out of range: there are %d nodes",
-                     (int)node_rank, (int)roost_cluster_node_count(cluster));
+        int count = (int)roost_cluster_node_count(cluster);
+        PyErr_Format(binding->rank_error, "node_rank %d is out of range: there %s %d node%s",
+                     (int)node_rank, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
         return NULL;
     }
     PyObject *labels = label_list(cluster, node_rank),

@@ -1,4 +1,6 @@
 /* group.c - the type Group: the processes of one launch, as the driver holds them. */
+#include <string.h>
+
 #include "binding.h"
 
 struct group_object {
@@ -172,6 +174,22 @@ static PyObject *rank(PyObject *self, PyObject *value)
                          end);
 }
 
+/* What was noted since the last time, or None. */
+static PyObject *note(PyObject *self, PyObject *nothing)
+{
+    struct roost_group *group = group_of(self);
+    char text[ROOST_EVENT_MESSAGE_MAX];
+    bool is_there;
+    (void)nothing;
+    if (!group)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    is_there = roost_group_note(group, text);
+    Py_END_ALLOW_THREADS
+    return is_there ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace")
+                    : Py_NewRef(Py_None);
+}
+
 /* None when all are ready; else (code, message, rank). */
 static PyObject *wait_ready(PyObject *self, PyObject *seconds)
 {
@@ -331,6 +349,7 @@ static PyMethodDef methods[] = {
     {"wait_ready", wait_ready, METH_O, "None when all ranks are ready, else (code, message, rank)"},
     {"rank", rank, METH_O, "What is known of a rank: state, pid, bytes, end."},
     {"call", call_method, METH_VARARGS, "(method, parts, ranks=None, timeout=None) -> Call"},
+    {"note", note, METH_NOARGS, "What was noted of it since the last time, or None."},
     {"pump", pump, METH_NOARGS, "Takes what has come and sends what did not fit."},
     {"signal", send_signal, METH_VARARGS, "(rank, signal)"},
     {"close", close_group, METH_NOARGS, "Ends the processes."},

@@ -69,11 +69,15 @@ def is_settable(name: str) -> bool:
 
 def check_node(cluster: "Cluster", node: int, accelerator: int | None) -> None:
     if not 0 <= node < cluster.num_nodes:
-        raise _roost.RankError(f"node_id {node} is out of range: there are {cluster.num_nodes} nodes")
+        raise _roost.RankError(f"node_id {node} is out of range: there {'are' if cluster.num_nodes > 1 else 'is'} {count_of(cluster.num_nodes, 'node')}")
     info = cluster.get_node_info(node)
     if accelerator is not None and not 0 <= accelerator < info.num_accelerators:
         where = f"node {node} ({info.node_ip})" if info.node_ip else f"node {node}"
-        raise _roost.RankError(f"gpu_id {accelerator} is out of range: {where} has {info.num_accelerators} accelerators")
+        raise _roost.RankError(f"gpu_id {accelerator} is out of range: {where} has {count_of(info.num_accelerators, 'accelerator')}")
+
+
+def count_of(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def group_settings(cluster: "Cluster", label: str | None, node_rank: int) -> tuple[dict[str, str], str | None]:

@@ -15,6 +15,7 @@ from roost._arguments import is_int
 from roost._config import ClusterConfig, environment, is_mapping, node_group_configs, plain
 from roost._managers import KeeperTransport, find_namespace, make_error, set_namespace
 from roost._program import find_program
+from roost._settings import port_base as set_port_base
 
 if TYPE_CHECKING:
     from roost._cluster import Cluster
@@ -48,12 +49,12 @@ def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port
     return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
 
 
-def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int = 0) -> _roost.Keeper:
+def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int | None = None) -> _roost.Keeper:
     """The managers' process for this cluster. It ends with this process, or when it is closed."""
     view = json.dumps(view_of(cluster), ensure_ascii=False)
-    port_base = port_base or int(os.environ.get("ROOST_PORT_BASE") or 0)
+    first = set_port_base() if port_base is None else port_base
     try:
-        keeper = _roost.Keeper(environment(), program or find_program(), namespace, view, leases_master_port=True, port_base=port_base)
+        keeper = _roost.Keeper(environment(), program or find_program(), namespace, view, leases_master_port=True, port_base=first)
     except _roost.Error as error:
         raise make_error(error.code, str(error), "") from None
     set_namespace(keeper.namespace, is_new=True)

@@ -29,13 +29,13 @@ HEADER = struct.Struct("=IHHI")  # magic, version, type, length
 NUMBERS = struct.Struct("=iii")
 MAGIC, VERSION = 0x54534F52, 1
 FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
-MESSAGE_MAX = HEADER.size + 32 * 1024
+MESSAGE_MAX = HEADER.size + 32 * 1024  # the environment, which may be larger, comes as a file
 OF_ONE_RANK = (
     "ROOST_CHANNEL", "RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "NODE_LOCAL_RANK", "CLUSTER_NODE_RANK", "WORKER_NAME", "LOCAL_ACCELERATOR_RANK",
     "LOCAL_HARDWARE_RANKS", "VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR",
     "MUSA_VISIBLE_DEVICES", "EGL_DEVICE_ID", "MUJOCO_EGL_DEVICE_ID",
 )  # fmt: skip
-FDS = 3  # stdout, stderr, the channel to the driver
+FDS = 4  # stdout, stderr, the channel to the driver, the environment
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ class Wanted:
     life: int
     supervisor: int
     cwd: bytes
-    environment: list[bytes]
     fds: list[int]
 
 
@@ -71,9 +70,8 @@ def receive(channel: socket.socket, flags: int = 0) -> Wanted | None:
     is_whole = not cut & (socket.MSG_TRUNC | socket.MSG_CTRUNC) and body.endswith(b"\0") and len(body) > NUMBERS.size and len(fds) == FDS
     if not is_whole or HEADER.unpack(head) != (MAGIC, VERSION, FORK_ONE, len(body)):
         raise SystemExit("what came from the supervisor is not a request")
-    cwd, *environment = body[NUMBERS.size :].split(b"\0")[:-1]
     rank, life, supervisor = NUMBERS.unpack_from(body)
-    return Wanted(rank, life, supervisor, cwd, environment, fds)
+    return Wanted(rank, life, supervisor, body[NUMBERS.size : -1], fds)
 
 
 # --- warming up
@@ -157,7 +155,9 @@ def become(wanted: Wanted) -> None:
     if not _roost.follow_parent(wanted.supervisor):
         os._exit(127)  # the supervisor has gone in between
     os.setsid()
-    out, err, channel = wanted.fds
+    out, err, channel, environment = wanted.fds
+    with open(environment, "rb", closefd=False) as file:
+        entries = file.read().split(b"\0")[:-1]
     null = os.open("/dev/null", os.O_RDWR)
     # Sources first go above all targets: one may stand where another one goes.
     sources = [_roost.duplicate_above(fd, CHANNEL + 1) for fd in (null, out, err, channel)]
@@ -166,7 +166,7 @@ def become(wanted: Wanted) -> None:
         os.dup2(source, target, inheritable=target < CHANNEL)
         os.close(source)
     os.environ.clear()
-    for entry in wanted.environment:
+    for entry in entries:
         name, _, value = entry.partition(b"=")
         os.environb[name] = value
     time.tzset()

@@ -120,8 +120,7 @@ class Handle:
     def _worker_error(self, failed: list[Outcome], outcomes: list[Outcome]) -> WorkerError:
         first = failed[0]
         return failure_of(
-            self._site.group, first, self._site.placements, f"in {self._site.method!r}", f"; so have {name_ranks([o.rank for o in failed[1:]])}" if failed[1:] else "",
-            outcomes,
+            self._site.group, first, self._site.placements, f"in {self._site.method!r}", also_failed([o.rank for o in failed[1:]]), outcomes,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -153,6 +152,10 @@ def find_reduction(word: str) -> Callable[[Sequence[float]], float]:
     if word not in REDUCTIONS:
         raise _roost.Error(f"reduction_type must be 'max', 'min' or 'mean', not {word!r}")
     return REDUCTIONS[word]
+
+
+def also_failed(ranks: Sequence[int]) -> str:
+    return f"; so {'have' if len(ranks) > 1 else 'has'} {name_ranks(ranks)}" if ranks else ""
 
 
 def name_ranks(ranks: Sequence[int], most: int = 8) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import threading
@@ -20,6 +21,7 @@ from roost._managers import set_namespace
 from roost._program import find_program
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_failure, read_value
+from roost._settings import has_cgroup, port_base
 from roost._warm import library_modules
 from roost._words import warn
 
@@ -47,7 +49,7 @@ class LocalEngine:
             return self._cluster._namespace
         with self._lock:
             if self._keeper is None:
-                self._keeper = start_keeper(self._cluster, self._cluster._namespace, port_base=port_base())
+                self._keeper = start_keeper(self._cluster, self._cluster._namespace)
             return self._keeper.namespace
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
@@ -58,10 +60,12 @@ class LocalEngine:
             running.close()
             raise
         running.starting = None
+        running.tell()
         return running
 
     def start(self, request: LaunchRequest) -> "LocalGroup":
         """The group as it starts: what it is called with waits until it can answer."""
+        may_have_cgroup, first_port = has_cgroup(), port_base()
         start = Start(
             request.cls, request.args, request.kwargs, request.max_concurrency, request.catch_system_failure, request.surroundings
         )  # fmt: skip
@@ -72,8 +76,8 @@ class LocalEngine:
         try:
             group = _roost.Group(
                 self._cluster._config, self._cluster._value, request.placements, request.name, worker_command(request), dict(os.environ),
-                extra, find_program(), self.namespace, os.environ.get("ROOST_CGROUP") != "never",
-                logs_dir=self._cluster._logs_dir, port_base=port_base(), forker=forker_command(request),
+                extra, find_program(), self.namespace, may_have_cgroup,
+                logs_dir=self._cluster._logs_dir, port_base=first_port, forker=forker_command(request),
             )  # fmt: skip
         except _roost.Error as error:
             if error.code != "engine":
@@ -109,10 +113,6 @@ def as_engine_error(error: _roost.Error) -> EngineError:
     made = EngineError(str(error))
     made.code, made.hint = error.code, error.hint
     return made
-
-
-def port_base() -> int:
-    return int(os.environ.get("ROOST_PORT_BASE") or 0)
 
 
 def search_path() -> list[str]:
@@ -172,6 +172,11 @@ class LocalGroup:
 
     def look(self, call: _roost.Call) -> "LocalCall":
         return LocalCall(self, call)
+
+    def tell(self) -> None:
+        """What the user should know of how it runs."""
+        if (note := self._group.note()) is not None:
+            logging.getLogger("roost").warning("%s", note)
 
     def close(self) -> None:
         self._group.close()

@@ -86,7 +86,9 @@ class Value:
     def wait(self, timeout: float | None = None) -> Any:
         self._check(self._handle.done())
         try:
-            return self._handle.wait(timeout)[0]
+            value = self._handle.wait(timeout)[0]
+            self._owner._link.tell()
+            return value
         except _roost.Error:
             self._check(True)
             raise

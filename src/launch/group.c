@@ -35,6 +35,7 @@ struct roost_group {
     int32_t started;            /* lives that have begun, to know when no more will */
     struct roost_error problem; /* what the run could not do; code ROOST_OK = nothing */
     int32_t problem_rank;
+    char note[ROOST_EVENT_MESSAGE_MAX]; /* the first of its component; "" = none, or told */
 };
 
 #define refuse(err, code, ...)                                                                     \
@@ -98,7 +99,9 @@ static void hear(struct roost_group *group, const struct roost_event *event, int
         group->problem.code = event->code;
         snprintf(group->problem.message, sizeof group->problem.message, "%s", event->message);
         group->problem_rank = event->rank;
-    } else if (event->kind == ROOST_EVENT_FINISHED)
+    } else if (event->kind == ROOST_EVENT_NOTE && event->component >= 0)
+        snprintf(group->note, sizeof group->note, "%s", event->message);
+    else if (event->kind == ROOST_EVENT_FINISHED)
         hear_finish(group);
 }
 
@@ -251,6 +254,15 @@ struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank)
     return info;
 }
 
+bool roost_group_note(struct roost_group *group, char out[ROOST_EVENT_MESSAGE_MAX])
+{
+    links_lock(group->links);
+    memcpy(out, group->note, sizeof group->note);
+    group->note[0] = '\0';
+    links_unlock(group->links);
+    return out[0] != '\0';
+}
+
 /* --- waiting --- */
 
 /* All ready, or one that never will be. */
@@ -292,12 +304,17 @@ enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeou
 {
     struct readiness it = {group, -1};
     bool is_in_time = links_wait(group->links, timeout_ms, is_settled, &it);
+    /* Another thread may hear the run just now. */
+    links_lock(group->links);
+    struct roost_error problem = group->problem;
+    int32_t problem_rank = group->problem_rank;
+    links_unlock(group->links);
     if (out_rank)
         *out_rank = it.rank;
-    if (group->problem.code != ROOST_OK) {
+    if (problem.code != ROOST_OK) {
         if (out_rank)
-            *out_rank = group->problem_rank;
-        return refuse(err, group->problem.code, "%s", group->problem.message);
+            *out_rank = problem_rank;
+        return refuse(err, problem.code, "%s", problem.message);
     }
     if (it.rank >= 0)
         return say_not_ready(group, it.rank, err);
@@ -311,10 +328,9 @@ enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeou
     }
     if (out_rank)
         *out_rank = first;
-    return refuse(err, ROOST_ERR_TIMEOUT,
-                  "%d of %d processes of '%s' are ready after %g s; %s/%d is not", ready,
-                  group->size, roost_group_name(group), timeout_ms / 1000.0,
-                  roost_group_name(group), first);
+    /* Not how long that took: who waits in slices knows, and the last slice does not. */
+    return refuse(err, ROOST_ERR_TIMEOUT, "%d of %d processes of '%s' are ready; %s/%d is not",
+                  ready, group->size, roost_group_name(group), roost_group_name(group), first);
 }
 
 enum roost_code roost_group_signal(struct roost_group *group, int32_t rank, int32_t number,

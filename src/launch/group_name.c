@@ -40,7 +40,7 @@ static long reserve(const struct group_name *name, struct roost_error *err)
     static const char value[] = "{\"value\":";
     char pid[16], *answer = NULL;
     snprintf(pid, sizeof pid, ",%d", (int)getpid());
-    if (ask(name, "reserve_group", pid, &answer, err) != ROOST_OK)
+    if (ask(name, "reserve_group", pid, &answer, err) != ROOST_OK || !answer)
         return -1;
     bool is_value = strncmp(answer, value, sizeof value - 1) == 0;
     long holder = is_value ? strtol(answer + sizeof value - 1, NULL, 10) : 0;

@@ -66,6 +66,14 @@ def test_what_the_cluster_does_not_have_is_refused(own_workers: WorkerHome, argu
         own_workers.cluster("2x4").allocate(*arguments)
 
 
+def test_one_of_a_thing_is_one(own_workers: WorkerHome) -> None:
+    cluster = own_workers.cluster("1x1")
+    with pytest.raises(RankError, match="node_id 1 is out of range: there is 1 node$"):
+        cluster.allocate(Counter, "c", 1, 0, {})
+    with pytest.raises(RankError, match="gpu_id 1 is out of range: node 0 has 1 accelerator$"):
+        cluster.allocate(Counter, "c", 0, 1, {})
+
+
 def test_a_name_may_be_an_address(own_workers: WorkerHome) -> None:
     cluster = own_workers.cluster("1x4")
     other = cluster.allocate(Counter, "other:1", 0, 0, {})

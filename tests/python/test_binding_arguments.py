@@ -124,7 +124,7 @@ WRONG_VALUES = [
     (lambda: Cluster(cluster="1x4", timeout=float("nan")), roost.Error, "timeout must be a number of seconds, not nan"),
     (lambda: Cluster(namespace="not-there"), roost.EngineError, "no managers live in namespace 'not-there'"),
     (lambda: Cluster(namespace="not/there"), roost.Error, "'not/there' cannot be a namespace"),
-    (lambda: ONE.get_node_info(-1), roost.RankError, "node_rank -1 is out of range: there are 1 nodes"),
+    (lambda: ONE.get_node_info(-1), roost.RankError, "node_rank -1 is out of range: there is 1 node$"),
     (lambda: ONE.get_node_info(2**40), roost.RankError, "node_rank is out of range"),
     (lambda: NODE.get_placement(described([-1])), roost.RankError, r"node_ranks\[0\] of node group 'cluster' must not be negative"),
     (lambda: NODE.get_placement(described([2**20])), roost.RankError, "names node 1048576, which is out of range"),

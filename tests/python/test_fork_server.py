@@ -80,22 +80,23 @@ class Supervisor:
     def send(self, message: bytes, fds: list[int]) -> None:
         socket.send_fds(self.channel, [message], fds)
 
-    def request(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None, **env: str) -> bytes:
-        strings = [cwd, *(f"{name}={value}" for name, value in env.items())]
-        body = NUMBERS.pack(rank, life, os.getpid() if supervisor is None else supervisor)
-        body += b"".join(text.encode() + b"\0" for text in strings)
+    def request(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None) -> bytes:
+        body = NUMBERS.pack(rank, life, os.getpid() if supervisor is None else supervisor) + cwd.encode() + b"\0"
         return HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body)) + body
 
-    def files(self, rank: int) -> tuple[list[int], socket.socket]:
+    def files(self, rank: int, **env: str) -> tuple[list[int], socket.socket]:
         """What goes along, and the driver's end of the channel."""
+        environment = os.memfd_create("environment", os.MFD_CLOEXEC)
+        os.write(environment, b"".join(f"{name}={value}".encode() + b"\0" for name, value in env.items()))
+        os.lseek(environment, 0, os.SEEK_SET)
         mine, theirs = socket.socketpair()
         mine.settimeout(PATIENCE)
         logs = [os.open(self.folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) for name in ("out", "err")]
-        return [*logs, theirs.detach()], mine
+        return [*logs, theirs.detach(), environment], mine
 
-    def ask(self, rank: int, life: int = 1, **words: Any) -> socket.socket:
-        fds, driver = self.files(rank)
-        self.send(self.request(rank, life, **words), fds)
+    def ask(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None, **env: str) -> socket.socket:
+        fds, driver = self.files(rank, **env)
+        self.send(self.request(rank, life, cwd=cwd, supervisor=supervisor), fds)
         for fd in fds:
             os.close(fd)
         return driver
@@ -308,24 +309,24 @@ def test_the_server_ends_with_its_channel_and_its_workers_live_on(played: Superv
 
 
 def garbage(supervisor: Supervisor) -> dict[str, tuple[bytes, int]]:
-    good = supervisor.request(0, A="b")
+    good = supervisor.request(0)
     body = good[HEADER.size :]
     return {
-        "noise": (os.urandom(200), 3),
-        "one byte": (b"R", 3),
-        "a header cut short": (good[: HEADER.size - 1], 3),
-        "a header alone": (good[: HEADER.size], 3),
-        "an empty body": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 0), 3),
-        "numbers cut short": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 8) + body[:8], 3),
-        "strings cut short": (good[:-1], 3),
-        "strings cut short with their length": (HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body) - 1) + body[:-1], 3),
-        "more than it says": (good + b"x\0", 3),
-        "another magic": (HEADER.pack(MAGIC + 1, VERSION, FORK_ONE, len(body)) + body, 3),
-        "another version": (HEADER.pack(MAGIC, VERSION + 1, FORK_ONE, len(body)) + body, 3),
-        "another kind": (HEADER.pack(MAGIC, VERSION, FORK_BORN, len(body)) + body, 3),
+        "noise": (os.urandom(200), 4),
+        "one byte": (b"R", 4),
+        "a header cut short": (good[: HEADER.size - 1], 4),
+        "a header alone": (good[: HEADER.size], 4),
+        "an empty body": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 0), 4),
+        "numbers cut short": (HEADER.pack(MAGIC, VERSION, FORK_ONE, 8) + body[:8], 4),
+        "strings cut short": (good[:-1], 4),
+        "strings cut short with their length": (HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body) - 1) + body[:-1], 4),
+        "more than it says": (good + b"x\0", 4),
+        "another magic": (HEADER.pack(MAGIC + 1, VERSION, FORK_ONE, len(body)) + body, 4),
+        "another version": (HEADER.pack(MAGIC, VERSION + 1, FORK_ONE, len(body)) + body, 4),
+        "another kind": (HEADER.pack(MAGIC, VERSION, FORK_BORN, len(body)) + body, 4),
         "no descriptors": (good, 0),
-        "a descriptor too few": (good, 2),
-        "a descriptor too many": (good, 4),
+        "a descriptor too few": (good, 3),
+        "a descriptor too many": (good, 5),
     }
 
 

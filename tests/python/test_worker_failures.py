@@ -42,6 +42,11 @@ def test_the_first_in_the_order_called_is_told_and_the_others_are_named(group: r
         group.execute_on(3, 2, 0, 1).fail_on(0, 1, 2).wait()
 
 
+def test_another_rank_that_failed_is_one(group: roost.WorkerGroup) -> None:
+    with pytest.raises(roost.WorkerError, match="; so has rank 1"):
+        group.execute_on(0, 1).fail_on(0, 1).wait()
+
+
 def test_an_exception_that_cannot_be_carried_is_told_in_words(group: roost.WorkerGroup) -> None:
     with pytest.raises(roost.WorkerError, match="Stubborn: in\n") as caught:
         group.fail_stubbornly().wait()
@@ -170,7 +175,7 @@ def test_wrong_constructor_arguments_raise_from_launch(own_workers: WorkerHome) 
 
 def test_a_constructor_that_takes_too_long_is_told(own_workers: WorkerHome) -> None:
     pipe = own_workers.engine.pipe("never")
-    with pytest.raises(roost.Timeout, match="group 'slow' was not ready after 0.5 s"):
+    with pytest.raises(roost.Timeout, match="group 'slow' was not ready after 0.5 s: 0 of 1 processes of 'slow' are ready; slow/0 is not$"):
         Slow.create_group(str(pipe.path)).launch(own_workers.cluster("1x1"), name="slow", timeout=0.5)
     own_workers.engine.wait_empty()
 
@@ -194,6 +199,11 @@ def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(workers: Wor
     refused(ValueError, "'a:0' cannot be the name of a group", name="a:0")
     refused(ValueError, "'' cannot be the name of a group", name="")
     refused(TypeError, "name must be a str", name=1)
+    if workers.name == "local":
+        for variable, value, words in (("ROOST_PORT_BASE", "abc", "a port from 1024 to 65535, not 'abc'"), ("ROOST_PORT_BASE", "80", "not '80'"), ("ROOST_CGROUP", "nope", "'auto' or 'never', not 'nope'")):
+            with monkeypatch.context() as patch:
+                patch.setenv(variable, value)
+                refused(ValueError, f"{variable} is .*{words}$")
     refused(TypeError, "cluster must be a roost.Cluster, not dict", Helper, {})
     refused(TypeError, "placement_strategy must be a PlacementStrategy, not list", placement_strategy=[0])
     refused(roost.RankError, "2", placement_strategy=roost.PackedPlacementStrategy(0, 2))

@@ -360,6 +360,33 @@ print(handle.wait(60))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[2, 3]\n", "")
 
 
+def is_forked(pid: int) -> bool:
+    return "_fork_server" in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+@pytest.mark.local  # Ray starts its workers in its own way
+def test_a_large_environment_starts_warm_too(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    for i in range(10):
+        monkeypatch.setenv(f"LARGE_{i}", str(i) * 100_000)
+    with Helper.create_group().launch(own_workers.cluster("1x2"), name="large") as group:
+        assert [sum(len(value) for name, value in seen.items() if name.startswith("LARGE_")) for seen in group.environment().wait()] == [1_000_000] * 2
+        assert [is_forked(pid) for pid in group.pid().wait()] == [True, True]
+    assert caplog.text == ""
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_cold_start_that_was_to_be_warm_says_why(own_workers: WorkerHome, caplog: pytest.LogCaptureFixture, warm: bool) -> None:
+    early = [{"node_ranks": 1, "env_vars": [{"OMP_NUM_THREADS": "3"}]}]
+    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": early}]}
+    strategy = roost.PackedPlacementStrategy(0, 1, node_group="g")
+    with Helper.create_group().launch(own_workers.cluster("2x1", cluster_cfg=config), strategy, "early", warm=warm) as group:
+        assert [seen.get("OMP_NUM_THREADS") for seen in group.environment().wait()] == [None, "3"]
+        assert [is_forked(pid) for pid in group.pid().wait()] == [warm, False]
+    words = "early starts cold: rank 1 has another command than rank 0, or other variables that a program reads before it runs"
+    assert [record.message for record in caplog.records if record.name == "roost"] == [words] * warm
+
+
 def test_two_clusters_are_each_as_their_arguments_say(own_workers: WorkerHome) -> None:
     small, large = own_workers.cluster("1x1"), own_workers.cluster("2x2")
     with Helper.create_group().launch(small, name="small") as one, Helper.create_group().launch(large, name="large") as other:

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/local/clock.h"
 #include "rpc/channel.h"
 
@@ -29,6 +32,28 @@ void forks_close(struct supervisor *supervisor, struct component_run *run)
     (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, run->forker, NULL);
     close(run->forker);
     run->forker = -1;
+}
+
+/* Once for each component: what was to start quickly does not, and why. It is a note of the component, which
+ * its group tells. */
+__attribute__((format(printf, 3, 4))) static void say_cold(struct supervisor *supervisor,
+                                                           int32_t component, const char *format,
+                                                           ...)
+{
+    struct component_run *run = &supervisor->components[component];
+    struct roost_event event = outbox_event(ROOST_EVENT_NOTE, NULL);
+    char why[160];
+    va_list list;
+    if (run->has_said_cold)
+        return;
+    run->has_said_cold = true;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    event.component = component;
+    snprintf(event.message, sizeof event.message, "%s starts cold: %s",
+             supervisor->spec.components[component].name, why);
+    outbox_put(supervisor, &event);
 }
 
 /* --- who can be forked --- */
@@ -106,6 +131,21 @@ static bool open_forker(struct supervisor *supervisor, const struct worker *work
     return false;
 }
 
+/* The environment as a file in memory: it may be as large as exec allows, which no message is. */
+static int environment_file(const struct start *start)
+{
+    struct text entries = TEXT_INIT;
+    for (char *const *entry = start->env; *entry; entry++)
+        spec_put_string(&entries, sv_from(*entry));
+    int file = entries.has_failed ? -1 : memfd_create("roost-environment", MFD_CLOEXEC);
+    if (file >= 0 && (!file_write(file, entries.bytes, entries.len) || lseek(file, 0, SEEK_SET))) {
+        close(file);
+        file = -1;
+    }
+    text_release(&entries);
+    return file;
+}
+
 static bool ask(const struct supervisor *supervisor, const struct worker *worker,
                 const struct start *start, const int logs[2], int forker)
 {
@@ -113,11 +153,11 @@ static bool ask(const struct supervisor *supervisor, const struct worker *worker
     struct text body = TEXT_INIT;
     text_append(&body, (const char *)numbers, sizeof numbers);
     spec_put_string(&body, sv_from(worker_process(supervisor, worker)->cwd));
-    for (char *const *entry = start->env; *entry; entry++)
-        spec_put_string(&body, sv_from(*entry));
-    int fds[3] = {logs[0], logs[1], start->ends[1]};
-    bool is_sent = !body.has_failed && body.len <= CHANNEL_BODY_MAX &&
-                   channel_send_many(forker, FORK_ONE, body.bytes, body.len, fds, 3) == CHANNEL_OK;
+    int fds[4] = {logs[0], logs[1], start->ends[1], environment_file(start)};
+    bool is_sent = !body.has_failed && fds[3] >= 0 &&
+                   channel_send_many(forker, FORK_ONE, body.bytes, body.len, fds, 4) == CHANNEL_OK;
+    if (fds[3] >= 0)
+        close(fds[3]);
     text_release(&body);
     return is_sent;
 }
@@ -128,15 +168,26 @@ bool forks_take(struct supervisor *supervisor, struct worker *worker, struct sta
     const struct spec_component *component = worker_component(supervisor, worker);
     struct component_run *run = &supervisor->components[worker->component];
     const struct spec_process *first = &supervisor->spec.processes[component->first_process];
-    if (component->forker.count == 0 || run->is_cold || start->handed_count != 1 ||
-        start->ends[1] < 0 || !is_like(worker_process(supervisor, worker), first))
+    if (component->forker.count == 0 || run->is_cold || start->ends[1] < 0)
         return false;
+    if (start->handed_count != 1 || !is_like(worker_process(supervisor, worker), first)) {
+        say_cold(supervisor, worker->component, "rank %d has %s", worker->rank,
+                 start->handed_count != 1 ? "ports that are handed over"
+                                          : "another command than rank 0, or other variables that "
+                                            "a program reads before it runs");
+        return false;
+    }
     if (run->forker < 0 && !open_forker(supervisor, worker, start, logs)) {
+        say_cold(supervisor, worker->component, "its warm program cannot be started: %s",
+                 strerror(errno));
         run->is_cold = true;
         return false;
     }
-    if (!ask(supervisor, worker, start, logs, run->forker))
+    if (!ask(supervisor, worker, start, logs, run->forker)) {
+        say_cold(supervisor, worker->component, "its warm program cannot be asked: %s",
+                 strerror(errno));
         return false;
+    }
     worker->state = WORKER_FORKING;
     worker->driver_end = start->ends[0];
     start->ends[0] = -1;
@@ -171,7 +222,7 @@ static void go_cold(struct supervisor *supervisor, int32_t component, const char
     if (run->is_cold)
         return;
     run->is_cold = true;
-    outbox_say(supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK, "%s starts cold: %s", spec->name, why);
+    say_cold(supervisor, component, "%s", why);
     for (int32_t i = 0; i < spec->process_count; i++) {
         struct worker *worker = &supervisor->workers[spec->first_process + i];
         if (worker->state != WORKER_FORKING)

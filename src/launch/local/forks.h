@@ -8,9 +8,9 @@
  *   FORK_COLD  text       it cannot serve, and why: the processes are executed instead
  *   FORK_BORN  int32_t rank, life, pid
  *
- * and is asked FORK_ONE: int32_t rank, life, the supervisor's pid; the working directory ("" = stay); the
- * whole environment; each string with its NUL. Along come two log files (its stdout and stderr) and its
- * channel to the driver, which it must have as descriptor 3.
+ * and is asked FORK_ONE: int32_t rank, life, the supervisor's pid; the working directory ("" = stay) with
+ * its NUL. Along come two log files (its stdout and stderr), its channel to the driver, which it must have
+ * as descriptor 3, and a file to read the whole environment from, each string with its NUL.
  *
  * The process must become the supervisor's own child before it does anything: the forker forks one in
  * between, which forks the process, tells of it and exits. Since FORK_BORN is sent before that exit, it is

@@ -63,6 +63,7 @@ struct component_run {
     int32_t forking;        /* workers that were asked of it */
     int32_t asked;          /* workers that were asked of their parts */
     bool is_cold;           /* it has none, or has given up */
+    bool has_said_cold;     /* why not all of its processes are forked */
 };
 
 /* Somebody at the control socket. */
