@@ -78,13 +78,14 @@ JOIN = """
 import json, os, time
 import ray
 ray.init(address=os.environ["RAY_ADDRESS"], namespace="looking", log_to_driver=False, logging_level="error")
+from ray._private.state import actors as all_actors
 from ray.util.placement_group import placement_group_table
 """
 
 LOOK = """
 deadline = time.monotonic() + SECONDS
 while True:
-    actors = [entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True)]
+    actors = [entry["Name"] or entry["ActorClassName"] for entry in all_actors().values() if entry["State"] != "DEAD"]
     groups = [group["state"] for group in placement_group_table().values() if group["state"] != "REMOVED"]
     taken = ray.cluster_resources().get("GPU", 0) - ray.available_resources().get("GPU", 0)
     if (not actors and not groups and not taken) or time.monotonic() > deadline:
@@ -246,7 +247,7 @@ class RayCluster:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return last_json(done.stdout, done.stderr)
 
-    def left(self, seconds: float = 60) -> Any:
+    def left(self, seconds: float = 30) -> Any:
         """What is in the cluster when nobody should be, after so long at most: actors and placement groups that live,
         and devices that are taken."""
         return self._look(LOOK.replace("SECONDS", str(seconds)))

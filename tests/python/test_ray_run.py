@@ -75,7 +75,7 @@ class Nodes:
         self.config(placement, launch)
         return Run(self, ["run", "--engine", "ray", "--cluster", "nodes.json", *options, "c.yaml"], more)
 
-    def left(self, run_id: str, seconds: float = 60) -> list[Any]:
+    def left(self, run_id: str, seconds: float = 30) -> list[Any]:
         """What is left of a run, on the machine and in the cluster: nothing, it is hoped."""
         alive = lambda: [words_of(int(pid)) for pid in os.listdir("/proc") if pid.isdigit() and variables_of(pid).get("ROOST_RUN_ID") == run_id]  # noqa: E731
         deadline = time.monotonic() + seconds
