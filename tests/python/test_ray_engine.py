@@ -91,23 +91,6 @@ def workers(four: RayCluster) -> None:
     four.environment["PYTHONPATH"] += f":{four.folder}"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def turned_away(four: RayCluster, workers: None) -> Iterator[list[subprocess.Popen[str]]]:
-    """Drivers without the token. Ray tries for twenty seconds before it says so: other tests run meanwhile."""
-    (four.folder / "wrong").write_text("f" * 64)
-    ask = script("""
-        try:
-            Cluster(num_nodes=4, engine="ray")
-        except roost.EngineError as error:
-            print(json.dumps(str(error)))
-        """)
-    drivers = [four.start(ask, **variables) for variables in ({"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"})]
-    yield drivers
-    for driver in drivers:
-        driver.kill()
-        driver.communicate()
-
-
 def script(body: str) -> str:
     return "import json, ray, roost, time\nfrom small import *\n" + textwrap.dedent(body)
 
@@ -578,8 +561,17 @@ def test_ray_that_was_initialised_before_is_refused(four: RayCluster) -> None:
     assert seen[0].startswith("Ray was initialised before the Cluster") and seen[1:] == [True, []]
 
 
-def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster, turned_away: list[subprocess.Popen[str]]) -> None:
-    for driver in turned_away:
-        out, err = driver.communicate(timeout=WAIT)
-        assert "does not accept this process: its token is missing or wrong" in last_json(out, err), out + err
-        assert "f" * 64 not in out + err and (four.folder / "token").read_text() not in out + err
+def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster) -> None:
+    (four.folder / "wrong").write_text("f" * 64)
+    for variables in ({"RAY_AUTH_TOKEN_PATH": str(four.folder / "wrong")}, {"RAY_AUTH_MODE": "disabled"}):
+        done = four.run(
+            script("""
+            try:
+                Cluster(num_nodes=4, engine="ray")
+            except roost.EngineError as error:
+                print(json.dumps(str(error)))
+            """),
+            **variables,
+        )
+        assert "does not accept this process: its token is missing or wrong" in last_json(done.stdout, done.stderr), done.stdout + done.stderr
+        assert "f" * 64 not in done.stdout + done.stderr and (four.folder / "token").read_text() not in done.stdout + done.stderr
