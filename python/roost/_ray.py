@@ -321,9 +321,10 @@ class RayEngine:
             left = deadline - time.monotonic()
             ready, _ = ray.wait(list(waiting), num_returns=1, timeout=max(0.0, left))
             if not ready:
-                late = ", ".join(f"{rank.rank} on {rank.node}" for rank in waiting.values())
+                late = next(iter(waiting.values()))
                 raise fault(
-                    Timeout, f"group {request.name!r} was not ready after {request.timeout:g} s: {len(waiting)} of {len(ranks)} ranks are missing: {late}",
+                    Timeout, f"group {request.name!r} was not ready after {request.timeout:g} s: {len(ranks) - len(waiting)} of {len(ranks)} processes of "
+                    f"{request.name!r} are ready; {request.name}/{late.rank} on {late.node} is not",
                     hint="look at the nodes' logs, or pass a larger timeout",
                 )  # fmt: skip
             for ref in ready:

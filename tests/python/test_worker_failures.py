@@ -175,7 +175,7 @@ def test_wrong_constructor_arguments_raise_from_launch(own_workers: WorkerHome) 
 
 def test_a_constructor_that_takes_too_long_is_told(own_workers: WorkerHome) -> None:
     pipe = own_workers.engine.pipe("never")
-    with pytest.raises(roost.Timeout, match="group 'slow' was not ready after 0.5 s: 0 of 1 processes of 'slow' are ready; slow/0 is not$"):
+    with pytest.raises(roost.Timeout, match=r"group 'slow' was not ready after 0.5 s: 0 of 1 processes of 'slow' are ready; slow/0( on node 0 \(127\.0\.0\.2\))? is not"):
         Slow.create_group(str(pipe.path)).launch(own_workers.cluster("1x1"), name="slow", timeout=0.5)
     own_workers.engine.wait_empty()
 
