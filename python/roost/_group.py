@@ -271,7 +271,7 @@ def default_name(cls: type) -> str:
     try:
         return check_name(name)
     except _roost.Error as error:
-        hint = "pass one to launch: name='trainer', of letters, digits, '_', '-' and '.', at most 63 of them"
+        hint = "pass one to launch: name='trainer', of letters, digits, '_', '-' and '.', at most 63"
         raise fault(_roost.Error, f"a group of {cls.__name__} needs a name: {name!r} cannot be one", hint=hint, code=error.code) from None
 
 

@@ -155,7 +155,7 @@ def find_reduction(word: str) -> Callable[[Sequence[float]], float]:
 
 
 def also_failed(ranks: Sequence[int]) -> str:
-    return f"; so {'have' if len(ranks) > 1 else 'has'} {name_ranks(ranks)}" if ranks else ""
+    return f"; so did {name_ranks(ranks)}" if ranks else ""
 
 
 def name_ranks(ranks: Sequence[int], most: int = 8) -> str:
@@ -170,7 +170,8 @@ def failure_of(
     place = placements[outcome.rank] if placements is not None else None
     devices = place.visible_accelerators if place else []
     where = f" (node {place.cluster_node_rank}{', accelerators ' + ','.join(devices) if devices else ''})" if place else ""
-    words = f"rank {outcome.rank} of group {group!r}{where} failed {doing}: {outcome.error}{more}"
+    before = "it had ended before: " if outcome.kind == "not_run" else ""
+    words = f"rank {outcome.rank} of group {group!r}{where} failed {doing}: {before}{outcome.error}{more}"
     if outcome.traceback:
         words += "\n\n" + outcome.traceback.rstrip("\n")
     return WorkerError(

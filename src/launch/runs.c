@@ -63,6 +63,18 @@ static void read_components(struct run_list *list, struct json_reader *reader,
     text_release(&names);
 }
 
+/* Seconds, with up to nine digits behind the point: 1794831890.376128603. */
+static void read_started(struct strview text, struct run_entry *entry)
+{
+    size_t at = 0;
+    for (; at < text.len && text.at[at] != '.'; at++)
+        continue;
+    entry->started = strtoll(text.at, NULL, 10);
+    entry->started_ns = 0;
+    for (int32_t unit = 100000000; unit && ++at < text.len; unit /= 10)
+        entry->started_ns += unit * (text.at[at] - '0');
+}
+
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
 {
     struct diag diag = {0};
@@ -83,7 +95,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
         else if (strcmp(key, "boot_id") == 0 && token.kind == JSON_STRING)
             entry->boot_id = copy(list, token.text);
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
-            entry->started = strtoll(token.text.at, NULL, 10);
+            read_started(token.text, entry);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
             read_components(list, reader, entry);
         else if (json_skip(reader, &diag) != ROOST_OK)
@@ -208,6 +220,8 @@ static int newest_first(const void *a, const void *b)
     const struct run_entry *left = a, *right = b;
     if (left->started != right->started)
         return left->started < right->started ? 1 : -1;
+    if (left->started_ns != right->started_ns)
+        return left->started_ns < right->started_ns ? 1 : -1;
     return strcmp(left->id, right->id);
 }
 

@@ -17,7 +17,8 @@ struct run_entry {
     const char *config;
     const char *components; /* their names: "actor, env" */
     enum run_state state;
-    int64_t started; /* seconds since 1970 */
+    int64_t started;    /* seconds since 1970, */
+    int32_t started_ns; /* and parts of one: runs may follow each other quickly */
     int64_t world_size;
     const char *cgroup, *boot_id; /* "" = none */
 };

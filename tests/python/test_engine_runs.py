@@ -58,6 +58,15 @@ def test_ps_tells_which_processes_are_stopped(plain_engine: Engine) -> None:
     assert plain_engine.finish(driver).returncode == 143
 
 
+def test_the_newest_run_is_the_last_one_of_those_that_began_in_the_same_second(plain_engine: Engine) -> None:
+    for number in range(6):
+        done = plain_engine.run(plain_engine.config({"actor": {"ranks": "0", "do": [f"out=run {number}", "exit=0"]}}))
+        assert done.returncode == 0, done.stderr
+        assert f"run {number}" in roost(plain_engine, "logs").stdout
+    listed = [row["run"] for row in json.loads(roost(plain_engine, "ps", "--all", "--json").stdout)["runs"]]
+    assert [plain_engine.log(plain_engine.state / name, "actor", 0).strip() for name in listed] == [f"run {number}" for number in reversed(range(6))]
+
+
 def test_stop_now_kills_what_ignores_everything(plain_engine: Engine) -> None:
     pipe = plain_engine.pipe("up")
     do = ["ignore=15", f"say={pipe.path}", "pause"]

@@ -309,9 +309,10 @@ def test_three_hundred_actors_are_all_started_and_all_ended() -> None:
     with RayCluster(nodes=4, gpus=0) as cluster:
         (cluster.folder / "adding.py").write_text("from roost import Worker\nclass Adder(Worker):\n    def add(self, number):\n        return number + self._rank\n")
         cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
-        seen = cluster.drive(
+        done = cluster.run(
             "import json, ray, roost\nfrom adding import Adder\ncluster = roost.Cluster(num_nodes=4, engine='ray')\ngroup = Adder.create_group().launch(cluster, roost.NodePlacementStrategy([rank % 4 for rank in range(300)]), name='many')\n"
             "sums = group.add(1).wait()\ncount = len([entry for entry in ray.util.list_named_actors(all_namespaces=True) if entry['name'].startswith('many:')])\ngroup._close()\n"
-            "from roost._ray_group import wait_names_free, rank_names\nprint(json.dumps([sums, count, sorted(wait_names_free(ray, set(rank_names('many', 300)), 'roost', 60))]))"
+            "from roost._ray_group import wait_names_free, rank_names\nprint(json.dumps([sums, count, sorted(wait_names_free(ray, set(rank_names('many', 300)), 'roost', 60))]))",
+            timeout=1500,
         )
-    assert seen == [[rank + 1 for rank in range(300)], 300, []]
+    assert last_json(done.stdout, done.stderr) == [[rank + 1 for rank in range(300)], 300, []]

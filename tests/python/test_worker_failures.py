@@ -38,12 +38,12 @@ def test_a_failing_rank_raises_with_its_place_and_traceback(group: roost.WorkerG
 
 
 def test_the_first_in_the_order_called_is_told_and_the_others_are_named(group: roost.WorkerGroup) -> None:
-    with pytest.raises(roost.WorkerError, match="rank 2 of group .*; so have ranks 0, 1"):
+    with pytest.raises(roost.WorkerError, match="rank 2 of group .*; so did ranks 0, 1"):
         group.execute_on(3, 2, 0, 1).fail_on(0, 1, 2).wait()
 
 
 def test_another_rank_that_failed_is_one(group: roost.WorkerGroup) -> None:
-    with pytest.raises(roost.WorkerError, match="; so has rank 1"):
+    with pytest.raises(roost.WorkerError, match="; so did rank 1"):
         group.execute_on(0, 1).fail_on(0, 1).wait()
 
 
@@ -93,7 +93,7 @@ def test_a_worker_that_dies_leaves_its_call_unknown_and_the_others_alone(own_wor
         assert [(outcome.kind, outcome.value) for outcome in outcomes] == [("value", 0), ("value", 1), ("unknown", None), ("value", 3)]
         end = outcomes[2].end
         assert end is not None and end["signal"] == signal.SIGKILL and end["rank"] == 2
-        with pytest.raises(roost.WorkerError) as caught:
+        with pytest.raises(roost.WorkerError, match="failed in 'add': it had ended before: its process was killed by signal 9") as caught:
             group.add(1).wait()
         assert [outcome.kind for outcome in caught.value.outcomes] == ["value", "value", "not_run", "value"]
         assert group.execute_on(0, 1, 3).add(1).wait() == [2, 3, 5]
