@@ -12,7 +12,8 @@ bool group_name_check(struct strview name, struct diag *diag)
     if (sv_find(name, ':', 0) < name.len)
         diag_hint(diag, "leave out the ':', which stands between a group and a rank");
     else
-        diag_hint(diag, "use letters, digits, '_', and after the first of them '-' and '.', at most 63");
+        diag_hint(diag,
+                  "use letters, digits, '_', and after the first of them '-' and '.', at most 63");
     return false;
 }
 
