@@ -8,13 +8,20 @@ struct managers_object {
     bool has_failed; /* one of them did not fit into memory */
 };
 
+/* Puts (owner, bytes) at the end of a list; false with an exception. */
+static bool keep_pair(void *list, uint64_t owner, const char *bytes, size_t len)
+{
+    PyObject *entry = Py_BuildValue("(Ky#)", (unsigned long long)owner, bytes, (Py_ssize_t)len);
+    bool is_kept = entry && PyList_Append(list, entry) == 0;
+    Py_XDECREF(entry);
+    return is_kept;
+}
+
 static void keep_later(void *context, uint64_t owner, const char *answer, size_t len)
 {
     struct managers_object *it = context;
-    PyObject *entry = Py_BuildValue("(Ky#)", (unsigned long long)owner, answer, (Py_ssize_t)len);
-    if (!entry || PyList_Append(it->later, entry) < 0)
+    if (!keep_pair(it->later, owner, answer, len))
         it->has_failed = true;
-    Py_XDECREF(entry);
 }
 
 static PyObject *managers_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -74,21 +81,13 @@ static PyObject *managers_owner_gone(PyObject *self, PyObject *owner)
     return checked((struct managers_object *)self, Py_NewRef(Py_None));
 }
 
-static bool keep_request(void *context, uint64_t owner, const char *request, size_t len)
-{
-    PyObject *entry = Py_BuildValue("(Ky#)", (unsigned long long)owner, request, (Py_ssize_t)len);
-    bool is_kept = entry && PyList_Append(context, entry) == 0;
-    Py_XDECREF(entry);
-    return is_kept;
-}
-
 static PyObject *managers_requests(PyObject *self, PyObject *unused)
 {
     (void)unused;
     const struct managers_object *it = (const struct managers_object *)self;
     struct roost_error err = {0};
     PyObject *told = PyList_New(0);
-    if (told && roost_managers_tell(it->value, keep_request, told, &err) != ROOST_OK) {
+    if (told && roost_managers_tell(it->value, keep_pair, told, &err) != ROOST_OK) {
         Py_CLEAR(told);
         if (!PyErr_Occurred())
             binding_raise(binding_of(Py_TYPE(self)), &err, NULL, NULL);

@@ -71,8 +71,11 @@ static void read_started(struct strview text, struct run_entry *entry)
         continue;
     entry->started = strtoll(text.at, NULL, 10);
     entry->started_ns = 0;
-    for (int32_t unit = 100000000; unit && ++at < text.len; unit /= 10)
+    for (int32_t unit = 100000000; unit && ++at < text.len; unit /= 10) {
+        if (text.at[at] < '0' || text.at[at] > '9')
+            break; /* not as it was written */
         entry->started_ns += unit * (text.at[at] - '0');
+    }
 }
 
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
