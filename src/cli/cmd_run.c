@@ -125,7 +125,7 @@ static void hear_signals(struct watching *watching)
 {
     int32_t number = 0;
     for (;;) {
-        switch (driver_signals_next(watching->signals, &number)) {
+        switch (driver_signals_next(&number)) {
         case DRIVER_NONE: return;
         case DRIVER_END:
             if (watching->asked++ == 0) {
@@ -201,7 +201,6 @@ static int show(struct watching *watching, const struct invocation *invocation)
 
 /* What came before the run has begun. */
 struct early {
-    int signals;
     int32_t number; /* of the signal that ended it, 0 = none */
 };
 
@@ -210,7 +209,7 @@ static bool is_stopped(void *ctx)
     struct early *early = ctx;
     int32_t number = 0;
     for (;;) {
-        switch (driver_signals_next(early->signals, &number)) {
+        switch (driver_signals_next(&number)) {
         case DRIVER_NONE: return early->number != 0;
         case DRIVER_END: early->number = early->number ? early->number : number; break;
         case DRIVER_SUSPEND: driver_suspend(); break;
@@ -238,7 +237,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
     if (status == 0) {
         struct roost_error err = {0};
         int signals = driver_signals_open();
-        struct early early = {.signals = signals};
+        struct early early = {0};
         options.stop_fd = signals;
         options.is_stopped = is_stopped;
         options.stop_ctx = &early;

@@ -247,7 +247,8 @@ def test_user_signals_are_forwarded(plain_engine: Engine, number: int) -> None:
 
 def test_a_suspended_driver_suspends_its_processes(plain_engine: Engine) -> None:
     pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
-    driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))
+    config = plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}})
+    driver = plain_engine.start(config, process_group=0)  # a job of ours, as under a shell: the kernel stops no other
     [[_, pid, _]] = pipe.lines(1)
     driver.send_signal(signal.SIGTSTP)
     assert os.WIFSTOPPED(os.waitpid(driver.pid, os.WUNTRACED)[1])
