@@ -2,6 +2,8 @@
  * and reads what each of them answered.
  *
  * Usage:  group PROGRAM [RANK]     PROGRAM is adder; a RANK is killed before the last call
+ *         Where roost is not installed, ROOST_PROGRAM names its program:
+ *         ROOST_PROGRAM=build/roost build/group build/adder
  * Build:  cc group.c $(pkg-config --cflags --libs roost) -o group */
 #include <inttypes.h>
 #include <roost/roost.h>
@@ -14,7 +16,7 @@ extern char **environ;
 
 static int complain(const struct roost_error *err)
 {
-    fprintf(stderr, "%s\n", err->message);
+    fprintf(stderr, "%s%s%s\n", err->message, *err->hint ? "\n  = " : "", err->hint);
     return roost_code_exit(err->code);
 }
 

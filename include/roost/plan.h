@@ -177,6 +177,12 @@ ROOST_API struct roost_plan *roost_plan_new_node(const struct roost_cluster *clu
                                                  const int32_t *node_ranks, int32_t process_count,
                                                  struct roost_error *err);
 
+/* Whether a process holds accelerators of its node, those of its hardware[]: processes placed on nodes or
+ * robots hold none, whatever they see. `cluster` is the one it was planned on. */
+ROOST_API bool roost_component_holds_accelerators(const struct roost_component *component,
+                                                  const struct roost_cluster *cluster,
+                                                  int32_t rank);
+
 /* --- back: what a component was placed with, to place it again on another cluster --- */
 
 /* Ranks behind the component's hardware[] (for the strategy `node`: one for each process) that the

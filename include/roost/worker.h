@@ -9,7 +9,8 @@
  *
  * Each request gets exactly one answer. The bytes of requests and answers are the caller's own: roost
  * moves them and looks at none. Requests may be answered in any order and from any thread; taking the
- * next one is for one thread at a time. */
+ * next one is for one thread at a time. A process that the worker forks is not the worker: there nothing is
+ * sent, roost_worker_next and every answer fail, and requests can only be freed. */
 #ifndef ROOST_WORKER_H
 #define ROOST_WORKER_H
 
@@ -50,14 +51,18 @@ ROOST_API enum roost_code roost_worker_refuse(struct roost_worker *worker,
                                               struct roost_error *err) ROOST_MUST_USE;
 
 /* Takes the next request, waiting `timeout_ms` for it (-1 = as long as it takes, or until a signal was
- * handled). *out is NULL when none came in time, or, with roost_worker_is_over, when none will come any
- * more. Fails when what came is not a request: the worker is of no use then. */
+ * handled: *out may be NULL then, and now and then without one; ask again). *out is NULL when none came in
+ * time, or, with roost_worker_is_over, when none will come any more. Fails when what came is not a request:
+ * the worker is of no use then. */
 ROOST_API enum roost_code roost_worker_next(struct roost_worker *worker, int32_t timeout_ms,
                                             struct roost_request **out,
                                             struct roost_error *err) ROOST_MUST_USE;
 
 /* The driver has closed its side. */
 ROOST_API bool roost_worker_is_over(const struct roost_worker *worker);
+
+/* This process is a child of the one that opened the channel. */
+ROOST_API bool roost_worker_is_forked(const struct roost_worker *worker);
 
 /* Readable (poll) when a request may be there. A request may also be in memory already: ask
  * roost_worker_next with no timeout until it gives none. */

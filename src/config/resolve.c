@@ -237,7 +237,7 @@ static const struct node *interpolate(struct resolver *resolver, struct node *no
     diag_error(resolver->diag, ROOST_ERR_REFERENCE, at,
                "'${%s}' is not an interpolation that roost follows", quote(body).text);
     diag_hint(resolver->diag, "${a.b}, ${.a}, ${..a} and ${oc.env:NAME,default} are; write the "
-                              "value itself here");
+                              "value itself here, or \\${ for a shell's own");
     return fail(node);
 }
 

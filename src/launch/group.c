@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 #include "launch/group_name.h"
+#include "launch/group_room.h"
 #include "launch/run_internal.h"
 #include "rpc/links.h"
 
@@ -79,7 +80,9 @@ static void hear_finish(struct roost_group *group)
                                            .exit_code = -1,
                                            .end = ROOST_END_LOST};
         links_end(group->links, rank, member->life,
-                  group->problem.code ? group->problem.message : "its process was never started");
+                  group->problem.code ? group->problem.message
+                  : member->pid > 0   ? "the run has ended without a word of its end"
+                                      : "its process was never started");
     }
 }
 
@@ -152,6 +155,8 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
                      placed);
         return NULL;
     }
+    if (!group_has_room(&wanted, err))
+        return NULL;
     struct roost_group *group = calloc(1, sizeof *group);
     if (!group) {
         (void)refuse(err, ROOST_ERR_MEMORY, "out of memory");

@@ -21,6 +21,8 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
         .unit = out->selection.unit,
         .total = selection_size(&out->selection),
         .is_node = out->selection.is_node,
+        .is_bare = out->selection.is_node && cluster->accelerator_count == 0 &&
+                   sv_is(sv_from(out->selection.groups[0]->label), "cluster"),
         .is_known = true,
     };
     char labels[128];

@@ -1,5 +1,5 @@
 /* component_ranks.c - the numbers that a component of a plan was placed with, as a strategy takes
- * them: the way back from columns to ranks of the node groups. */
+ * them: the way back from columns to ranks of the node groups; and what these ranks are. */
 #include "placement/plan.h"
 
 /* A group of the component, where its ranks start, and the member that was met last. */
@@ -85,4 +85,14 @@ bool roost_component_ranks(const struct roost_component *component,
             return false;
     }
     return true;
+}
+
+bool roost_component_holds_accelerators(const struct roost_component *component,
+                                        const struct roost_cluster *cluster, int32_t rank)
+{
+    if (component->strategy == ROOST_STRATEGY_NODE)
+        return false;
+    const char *label = component->node_groups[component->node_group[rank]];
+    const struct node_group *group = cluster_find_group(cluster, sv_from(label));
+    return group && group->is_accelerator;
 }

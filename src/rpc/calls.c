@@ -64,12 +64,16 @@ static void time_is_up(struct timer *timer)
 {
     struct roost_call *call =
         (struct roost_call *)((char *)timer - offsetof(struct roost_call, timer));
-    char why[64];
+    char why[64], why_not[64];
     snprintf(why, sizeof why, "no answer within %d ms", (int)call->timeout_ms);
+    snprintf(why_not, sizeof why_not, "no room to ask it within %d ms", (int)call->timeout_ms);
     forget_pending(call);
-    for (size_t i = 0; i < call->count; i++)
+    for (size_t i = 0; i < call->count; i++) {
+        bool is_asked = call->outcomes[i].slot != SLOT_NONE;
         if (call->outcomes[i].kind == ROOST_OUTCOME_PENDING)
-            call_lose(call, i, ROOST_OUTCOME_UNKNOWN, why);
+            call_lose(call, i, is_asked ? ROOST_OUTCOME_UNKNOWN : ROOST_OUTCOME_NOT_RUN,
+                      is_asked ? why : why_not);
+    }
 }
 
 /* --- sending --- */

@@ -56,6 +56,8 @@ _Static_assert(sizeof(struct frame) == FRAME_SIZE, "no padding goes over the cha
 /* A header that passes the check; the rest is set by the caller. */
 struct frame frame_of(enum frame_type type, int32_t life);
 
+#define FRAME_ANSWER_MAX ((uint64_t)UINT32_MAX) /* bytes; what is longer is taken for garbage */
+
 struct frame_limits {
     unsigned types;       /* FRAMES_OF_... */
     uint64_t payload_max; /* of one body */

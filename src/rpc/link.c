@@ -39,7 +39,8 @@ uint64_t link_ask(struct link *link, struct roost_call *call, size_t index)
     struct slot *slot = &link->slots[number];
     link->slot_free = slot->index;
     link->slot_used++;
-    *slot = (struct slot){call, ++link->sequence, (uint32_t)index, link->is_deaf};
+    link->links->asked++;
+    *slot = (struct slot){call, ++link->sequence, (uint32_t)index, true};
     call->outcomes[index].slot = number;
     return link->sequence << SLOT_BITS | number;
 }
@@ -56,6 +57,7 @@ void link_free_slot(struct link *link, struct slot *slot)
 {
     *slot = (struct slot){.index = link->slot_free};
     link->slot_free = (uint32_t)(slot - link->slots);
+    link->links->asked--;
     if (--link->slot_used == 0 && link->slot_cap > SLOTS_KEPT) {
         free(link->slots);
         link->slots = NULL;
@@ -73,6 +75,7 @@ static void lose_slots(struct link *link, const char *why)
                       why);
     free(link->slots);
     link->slots = NULL;
+    link->links->asked -= link->slot_used;
     link->slot_cap = link->slot_used = 0;
 }
 

@@ -138,12 +138,13 @@ static void end_frame(struct link *link)
     body_drop(link);
 }
 
-/* Takes frames out of what was received. A cut link has no descriptor: nothing more is taken of it. */
+/* Takes frames out of what was received. A cut link has no descriptor: nothing more is taken of it, nor for
+ * another life that has begun in its place. */
 static void decode(struct link *link, const char *bytes, size_t len)
 {
     struct frame_input in = {bytes, len}, piece;
     const char *why = NULL;
-    while (link->fd >= 0) {
+    for (uint32_t epoch = link->epoch; link->fd >= 0 && link->epoch == epoch;) {
         switch (frame_next(&link->in, &link->links->limits, &in, &piece, &why)) {
         case FRAME_BEGIN: begin_frame(link); break;
         case FRAME_BODY: body_add(link, piece); break;

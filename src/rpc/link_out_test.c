@@ -34,7 +34,7 @@ TEST(a_call_waits_for_room_and_gives_up_with_its_time)
         expect(call_rank(&net, 1, "meanwhile"), ROOST_OUTCOME_VALUE, "meanwhile");
     } while (roost_call_outcome(calls[count], 0).kind == ROOST_OUTCOME_PENDING && ++count < KEPT);
     assert_true(count > 3 && count < KEPT);
-    check_outcome(calls[count], 0, ROOST_OUTCOME_UNKNOWN, "no answer within 1500 ms");
+    check_outcome(calls[count], 0, ROOST_OUTCOME_NOT_RUN, "no room to ask it within 1500 ms");
     for (int i = 0; i <= count; i++)
         roost_call_free(calls[i]);
     net_close(&net);

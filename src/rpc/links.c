@@ -1,6 +1,7 @@
 /* links.c - the object: its ranks, their lives, its lock. */
 #include "rpc/links.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,8 +10,6 @@
 #include <unistd.h>
 
 #include "rpc/links_internal.h"
-
-#define ANSWER_MAX ((uint64_t)UINT32_MAX)
 
 static bool lock_init(pthread_mutex_t *lock)
 {
@@ -21,6 +20,12 @@ static bool lock_init(pthread_mutex_t *lock)
     bool is_good = pthread_mutex_init(lock, &how) == 0;
     pthread_mutexattr_destroy(&how);
     return is_good;
+}
+
+static int count_cores(void)
+{
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 static bool watch_own(struct links *links, int fd, int32_t mark)
@@ -53,9 +58,10 @@ struct links *links_new(const struct links_options *options)
     if (!links)
         return NULL;
     links->options = *options;
-    links->limits = (struct frame_limits){FRAMES_OF_WORKER,
-                                          options->answer_max ? options->answer_max : ANSWER_MAX};
+    links->limits = (struct frame_limits){
+        FRAMES_OF_WORKER, options->answer_max ? options->answer_max : FRAME_ANSWER_MAX};
     links->poll_fd = links->wake_fd = links->timer_fd = -1;
+    links->cores = count_cores();
     regions_init(&links->regions, 0, 0);
     if (!lock_init(&links->lock)) {
         free(links);

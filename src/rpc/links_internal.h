@@ -14,6 +14,7 @@
 #include "rpc/frame.h"
 #include "rpc/links.h"
 #include "rpc/regions.h"
+#include "rpc/spin.h"
 #include "rpc/timers.h"
 
 enum {
@@ -29,7 +30,7 @@ struct slot {
     struct roost_call *call; /* NULL = nobody waits for it, or the slot is free */
     uint64_t sequence;       /* 0 = free */
     uint32_t index;          /* of the outcome in the call; of a free slot: the next free one */
-    bool is_unsent;          /* the channel had closed before */
+    bool is_unsent;          /* nothing of it has gone anywhere: the channel had closed before */
 };
 
 /* Bytes that wait for room in the socket. */
@@ -96,7 +97,11 @@ struct links {
     struct regions regions;
     struct waiter *waiters;
     struct waiter *leader; /* the one that reads for all */
+    int64_t leader_until;  /* when it gives up; -1 = never */
     bool is_asleep;        /* the leader, in the kernel */
+    struct spin spin;      /* the leader's */
+    int cores;             /* that this process may use */
+    uint64_t asked;        /* requests of all links that have no answer yet */
     bool has_changed;      /* since waiters were last asked */
     uint64_t call_count;
     struct links_counts counts;

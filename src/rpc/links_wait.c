@@ -2,7 +2,8 @@
  *
  * Of the threads that wait one, the leader, sleeps in the kernel and handles what comes for all; the others
  * sleep until what they wait for is true, or until the leader has gone and one of them takes its place.
- * Who changes something from outside asks the waiters, and wakes the leader only if it is the one. */
+ * Who changes something from outside asks the waiters, and wakes the leader only if it is the one. Others
+ * may handle what comes while the leader sleeps: its wake and its alarm they leave to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -57,6 +58,9 @@ static void handle_timer(struct links *links)
     timers_fire(&links->timers, timers_now());
     if (links->timers.count)
         links_set_timer(links, links->timers.heap[0], links->timers.heap[0]->at);
+    /* The alarm was the sleeping leader's, too, and it may not have heard it. */
+    if (links->is_asleep && links->leader_until >= 0)
+        (void)set_alarm(links, links->leader_until);
 }
 
 static void handle_link(struct links *links, const struct epoll_event *event)
@@ -75,8 +79,8 @@ static void handle(struct links *links, const struct epoll_event *events, int co
     bool has_other = false, is_due = false, is_over = false;
     for (int i = 0; i < count; i++) {
         int32_t mark = (int32_t)(uint32_t)events[i].data.u64;
-        if (mark == MARK_WAKE)
-            empty(links->wake_fd);
+        if (mark == MARK_WAKE && !links->is_asleep)
+            empty(links->wake_fd); /* before the leader has heard it, it is not for anybody else */
         has_other |= mark == MARK_OTHER;
         is_over |= mark == MARK_OTHER && (events[i].events & (EPOLLHUP | EPOLLERR));
         is_due |= mark == MARK_TIMER;
@@ -124,6 +128,15 @@ void links_leave(struct links *links)
     pthread_mutex_unlock(&links->lock);
 }
 
+/* What the kernel tells, in a moment or after a sleep. */
+static int look(struct links *links, struct epoll_event events[EVENTS_MAX], int timeout)
+{
+    int count = 0;
+    while (count == 0 && spin_again(&links->spin))
+        count = epoll_wait(links->poll_fd, events, EVENTS_MAX, 0);
+    return count ? count : epoll_wait(links->poll_fd, events, EVENTS_MAX, timeout);
+}
+
 /* One turn of the leader. */
 static void lead(struct links *links, struct waiter *me, int64_t deadline)
 {
@@ -132,10 +145,14 @@ static void lead(struct links *links, struct waiter *me, int64_t deadline)
      * waits before it: those that follow each other quickly end later than that. */
     int timeout = deadline < 0 || set_alarm(links, deadline) ? -1 : timers_left_ms(deadline);
     links->leader = me;
+    links->leader_until = deadline;
     links->is_asleep = true;
+    /* Where workers need all the cores, looking for their answers keeps them from giving any. */
+    spin_begin(&links->spin, links->asked <= (uint64_t)links->cores);
     pthread_mutex_unlock(&links->lock);
-    int count = epoll_wait(links->poll_fd, events, EVENTS_MAX, timeout);
+    int count = look(links, events, timeout);
     pthread_mutex_lock(&links->lock);
+    spin_end(&links->spin);
     links->is_asleep = false;
     handle(links, events, count);
     if (links->has_changed)

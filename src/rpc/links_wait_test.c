@@ -1,4 +1,5 @@
 /* links_wait_test.c - waiting: for answers, for time, for others; by one thread or by many. */
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 
 #include "rpc/links.h"
@@ -233,7 +234,7 @@ TEST(a_worker_that_reads_no_more_may_still_answer)
     send_answer(net.peer[0], &request, "last words");
     expect(call, ROOST_OUTCOME_VALUE, "last words");
     links_end(net.links, 0, 1, "gone");
-    expect(unheard, ROOST_OUTCOME_UNKNOWN, "gone");
+    expect(unheard, ROOST_OUTCOME_NOT_RUN, "gone");
     net_close(&net);
 }
 
@@ -347,6 +348,54 @@ TEST(a_waiting_thread_hears_of_what_another_does)
     }
 }
 
+/* Handles what comes while another thread waits, until it is told to stop; ends a wait that has no end. */
+static void *pump_often(void *context)
+{
+    const atomic_bool *is_over = context;
+    int64_t start = timers_now();
+    while (!*is_over && timers_now() - start < WATCHDOG_MS * INT64_C(1000000))
+        links_pump(net.links);
+    if (!*is_over)
+        links_end(net.links, 0, 1, "never woken");
+    return NULL;
+}
+
+TEST(a_wait_ends_in_time_while_another_thread_handles_what_comes)
+{
+    atomic_bool is_over = false;
+    pthread_t thread;
+    net_open(&net, 1);
+    struct roost_call *call = call_all(&net, "x");
+    struct roost_call *sooner = call_with(&net, "x", 1, NULL, 0, 8); /* its alarm, too */
+    assert_int_equal(pthread_create(&thread, NULL, pump_often, &is_over), 0);
+    for (int turn = 0; turn < 20; turn++)
+        assert_false(roost_call_wait(call, 5));
+    is_over = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect(sooner, ROOST_OUTCOME_UNKNOWN, "no answer within 8 ms");
+    roost_call_free(call);
+    net_close(&net);
+}
+
+TEST(a_wait_ends_with_its_answer_whichever_thread_handles_it)
+{
+    atomic_bool is_over = false;
+    pthread_t thread;
+    struct server server;
+    net_open(&net, 1);
+    server_start(&server, &net, 0, 1);
+    assert_int_equal(pthread_create(&thread, NULL, pump_often, &is_over), 0);
+    for (int turn = 0; turn < 2000; turn++) {
+        struct roost_call *call = call_all(&net, "x");
+        assert_true(roost_call_wait(call, -1));
+        expect(call, ROOST_OUTCOME_VALUE, "x");
+    }
+    is_over = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    net_close(&net);
+    server_join(&server);
+}
+
 static bool is_set(void *context)
 {
     return *(const bool *)context;
@@ -386,4 +435,6 @@ RUN_TESTS(cmocka_unit_test(waiting_ends_with_its_time_and_decides_nothing),
           cmocka_unit_test(several_threads_call_and_wait_at_once),
           cmocka_unit_test(who_reads_for_all_hands_that_on),
           cmocka_unit_test(a_waiting_thread_hears_of_what_another_does),
+          cmocka_unit_test(a_wait_ends_in_time_while_another_thread_handles_what_comes),
+          cmocka_unit_test(a_wait_ends_with_its_answer_whichever_thread_handles_it),
           cmocka_unit_test(what_is_changed_under_the_lock_is_noticed))

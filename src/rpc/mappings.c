@@ -1,5 +1,6 @@
 /* mappings.c - the driver's regions as a worker sees them: mapped once, read only, until the driver says that
  * they are over and the last request that points there is freed. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@ static struct mapping *find(struct roost_worker *worker, uint32_t id)
 
 static void forget(struct roost_worker *worker, struct mapping *mapping)
 {
-    munmap(mapping->at, mapping->size);
+    if (mapping->at)
+        munmap(mapping->at, mapping->size);
     *mapping = worker->mappings[--worker->mapping_count];
 }
 
@@ -24,7 +26,8 @@ bool mappings_add(struct roost_worker *worker, uint32_t id, uint64_t size, int f
 {
     struct stat file;
     /* Memory behind the end of the file would be a signal to who reads it. */
-    if (find(worker, id) || size == 0 || fstat(fd, &file) != 0 || (uint64_t)file.st_size < size)
+    if (find(worker, id) || size == 0 ||
+        (fd >= 0 && (fstat(fd, &file) != 0 || (uint64_t)file.st_size < size)))
         return false;
     if (worker->mapping_count == worker->mapping_cap) {
         size_t cap = worker->mapping_cap ? 2 * worker->mapping_cap : 4;
@@ -34,21 +37,23 @@ bool mappings_add(struct roost_worker *worker, uint32_t id, uint64_t size, int f
         worker->mappings = mappings;
         worker->mapping_cap = cap;
     }
-    void *at = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
-        return false;
+    errno = EMFILE; /* the kernel drops a descriptor that there is no room for */
+    void *at = fd < 0 ? MAP_FAILED : mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
     worker->mappings[worker->mapping_count++] =
-        (struct mapping){.id = id, .at = at, .size = (size_t)size};
+        (struct mapping){.id = id,
+                         .at = at == MAP_FAILED ? NULL : at,
+                         .size = (size_t)size,
+                         .error = at == MAP_FAILED ? errno : 0};
     return true;
 }
 
-const char *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len)
+const struct mapping *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len)
 {
     struct mapping *mapping = find(worker, id);
     if (!mapping || mapping->is_over || len > mapping->size)
         return NULL;
     mapping->uses++;
-    return mapping->at;
+    return mapping;
 }
 
 void mappings_drop(struct roost_worker *worker, uint32_t id)

@@ -108,7 +108,11 @@ bool question_send(const struct question *question, struct link *link, struct ro
         parts[count++] = (struct iovec){(void *)(uintptr_t)question->method, question->method_len};
     if (!region)
         count += put_payload(question, parts + count);
-    if (link_put(link, parts, count, is_new ? region->fd : -1))
+    bool is_put = link_put(link, parts, count, is_new ? region->fd : -1);
+    struct slot *slot = link_slot(link, frame.call);
+    if (slot) /* or the link has just ended */
+        slot->is_unsent = link->is_deaf;
+    if (is_put)
         return true;
     if (region && link->state != LINK_ENDED)
         link_unuse_region(link, region, is_new);

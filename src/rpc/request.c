@@ -1,4 +1,5 @@
 /* request.c - a request: its bytes, and its one answer. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,11 @@ struct roost_request *request_new(struct roost_worker *worker, const struct fram
     if (!frame->region)
         return request;
     pthread_mutex_lock(&worker->lock);
-    request->shared = mappings_use(worker, frame->region, frame->payload_len);
+    const struct mapping *mapping = mappings_use(worker, frame->region, frame->payload_len);
+    if (mapping) {
+        request->shared = mapping->at;
+        request->error = mapping->error;
+    }
     pthread_mutex_unlock(&worker->lock);
     return request;
 }
@@ -86,6 +91,17 @@ static enum roost_code answer(struct roost_request *request, unsigned flags,
                               struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
+    uint64_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += bytes[i].len;
+    /* The driver would take it for garbage, and this worker for broken. */
+    if (len > FRAME_ANSWER_MAX) {
+        diag_error(&diag, ROOST_ERR_LIMIT, NOWHERE,
+                   "an answer of %" PRIu64 " bytes is too large: at most %" PRIu64, len,
+                   FRAME_ANSWER_MAX);
+        diag_hint(&diag, "answer in several calls, or write it to a file");
+        return ROOST_ERR_LIMIT;
+    }
     if (atomic_exchange(&request->is_answered, true)) {
         diag_error(&diag, ROOST_ERR_USAGE, NOWHERE, "the request was answered before");
         diag_hint(&diag, "answer each request once");
@@ -109,10 +125,9 @@ enum roost_code roost_request_fail(struct roost_request *request, const struct r
     return answer(request, FRAME_FLAG_ERROR, bytes, count, err);
 }
 
-void request_refuse(struct roost_worker *worker, uint64_t id)
+void request_refuse(struct roost_worker *worker, uint64_t id, const char *why)
 {
-    static const char words[] = "the worker has no memory for this request";
-    struct roost_bytes bytes = {words, sizeof words - 1};
+    struct roost_bytes bytes = {why, strlen(why)};
     struct diag nobody = diag_start(NULL, NULL);
     struct frame frame = frame_of(FRAME_ANSWER, worker->life);
     frame.call = id;
@@ -139,9 +154,11 @@ void roost_request_free(struct roost_request *request)
     if (!request)
         return;
     struct roost_bytes bytes = {words, sizeof words - 1};
-    if (!atomic_load(&request->is_answered))
+    /* A child has a copy of its own; what the driver is told is its parent's business. */
+    bool is_ours = !roost_worker_is_forked(request->worker);
+    if (is_ours && !atomic_load(&request->is_answered))
         (void)!answer(request, FRAME_FLAG_ERROR, &bytes, 1, NULL);
-    if (request->region)
+    if (is_ours && request->region)
         give_back(request);
     free(request);
 }

@@ -99,6 +99,7 @@ struct roost_worker *roost_worker_new(int fd, int32_t life, struct roost_error *
     }
     worker->fd = fd;
     worker->life = life;
+    worker->owner = getpid();
     worker->buffer = malloc(BUFFER_SIZE);
     if (!worker->buffer) {
         roost_worker_free(worker);
@@ -113,8 +114,9 @@ void roost_worker_free(struct roost_worker *worker)
     if (!worker)
         return;
     close(worker->fd);
-    while (worker->fd_count)
-        close(worker->fds[--worker->fd_count]);
+    while (worker->fd_count--)
+        if (worker->fds[worker->fd_count] >= 0)
+            close(worker->fds[worker->fd_count]);
     mappings_release(worker);
     for (size_t i = 0; i < worker->handler_count; i++)
         free(worker->handlers[i].method);
@@ -133,6 +135,19 @@ int roost_worker_fd(const struct roost_worker *worker)
 bool roost_worker_is_over(const struct roost_worker *worker)
 {
     return atomic_load(&worker->is_over);
+}
+
+bool roost_worker_is_forked(const struct roost_worker *worker)
+{
+    return getpid() != worker->owner;
+}
+
+enum roost_code worker_say_forked(struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_USAGE, NOWHERE,
+               "this process was forked from the worker, and the driver did not ask it");
+    diag_hint(diag, "end it with _exit() when it is done");
+    return ROOST_ERR_USAGE;
 }
 
 /* --- sending --- */
@@ -182,6 +197,9 @@ static bool send_frame(int fd, struct frame *frame, const struct roost_bytes *pi
 enum roost_code worker_send(struct roost_worker *worker, struct frame frame,
                             const struct roost_bytes *pieces, size_t count, struct diag *diag)
 {
+    /* Also the lock may be held for ever, by a thread that the fork left behind. */
+    if (roost_worker_is_forked(worker))
+        return worker_say_forked(diag);
     for (size_t i = 0; i < count; i++)
         frame.payload_len += pieces[i].len;
     pthread_mutex_lock(&worker->lock);
@@ -198,6 +216,8 @@ static enum roost_code speak(struct roost_worker *worker, enum frame_type type,
                              const struct roost_bytes *bytes, size_t count, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
+    if (roost_worker_is_forked(worker))
+        return worker_say_forked(&diag);
     pthread_mutex_lock(&worker->lock);
     bool has_spoken = worker->has_spoken;
     worker->has_spoken = true;

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "rpc/frame.h"
+#include "rpc/spin.h"
 
 enum {
     FDS_MAX = 4, /* a send brings at most one descriptor, and two sends can be half here */
@@ -20,8 +21,9 @@ struct mapping {
     uint32_t id;
     uint32_t uses;
     bool is_over; /* the driver needs it no more */
-    void *at;
+    void *at;     /* NULL = it could not be mapped */
     size_t size;
+    int error; /* why not */
 };
 
 struct handler {
@@ -33,10 +35,12 @@ struct handler {
 struct roost_worker {
     int fd;
     int32_t life;
+    pid_t owner;          /* the process that opened it */
     pthread_mutex_t lock; /* of sending and of the mappings */
     bool has_spoken;      /* READY or REFUSED */
     atomic_bool is_over;
     bool is_broken;
+    struct spin spin;
     struct frame_decoder in;
     char *buffer; /* [BUFFER_SIZE]; received and not looked at: start to end */
     size_t start, end;
@@ -54,7 +58,8 @@ struct roost_request {
     uint64_t id;
     atomic_bool is_answered;
     uint32_t region;    /* 0 = the payload is in `body` */
-    const char *shared; /* the payload in a region */
+    const char *shared; /* the payload in a region; NULL = it could not be mapped */
+    int error;          /* why not; 0 = there is no such region */
     size_t payload_len, payload_at, payload_cap;
     size_t method_len;
     size_t body_len; /* received so far: the method, then the payload */
@@ -62,13 +67,18 @@ struct roost_request {
     char body[] __attribute__((aligned(16)));
 };
 
-/* worker.c: sends a frame with its pieces, whole, waiting for room. ROOST_ERR_IO when the driver has gone. */
+/* worker.c: sends a frame with its pieces, whole, waiting for room. ROOST_ERR_IO when the driver has gone,
+ * ROOST_ERR_USAGE in a process that was forked. */
 enum roost_code worker_send(struct roost_worker *worker, struct frame frame,
                             const struct roost_bytes *pieces, size_t count, struct diag *diag);
 
-/* mappings.c, called with the lock held */
+enum roost_code worker_say_forked(struct diag *diag);
+
+/* mappings.c, called with the lock held. False for what makes no sense; memory that cannot be mapped (`fd` is
+ * -1 where it did not arrive) is known all the same. */
 bool mappings_add(struct roost_worker *worker, uint32_t id, uint64_t size, int fd);
-const char *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len);
+/* NULL when there is no such memory. */
+const struct mapping *mappings_use(struct roost_worker *worker, uint32_t id, uint64_t len);
 void mappings_end(struct roost_worker *worker, uint32_t id);
 void mappings_drop(struct roost_worker *worker, uint32_t id);
 void mappings_release(struct roost_worker *worker);
@@ -78,7 +88,7 @@ struct roost_request *request_new(struct roost_worker *worker, const struct fram
 /* Where the next bytes of the body go, at most *out_room of them; the request may move. NULL = no memory. */
 char *request_room(struct roost_request **request, size_t *out_room);
 void request_passed(struct roost_request *request, size_t len);
-/* Answers a request that there was no memory for. */
-void request_refuse(struct roost_worker *worker, uint64_t id);
+/* Answers a request that could not be taken in. */
+void request_refuse(struct roost_worker *worker, uint64_t id, const char *why);
 
 #endif

@@ -1,7 +1,13 @@
 /* worker_test.c - the worker's side: opening, taking requests, one answer to each, and a driver that goes. */
 #include <roost/worker.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 
+#include "rpc/timers.h"
+#include "rpc/worker_internal.h"
 #include "tests/rpc_unit.h"
 
 static struct net net;
@@ -362,7 +368,154 @@ TEST(answers_of_several_threads_stay_whole)
     net_close(&net);
 }
 
-RUN_TESTS(cmocka_unit_test(a_channel_is_found_by_its_variable_and_not_inherited),
+/* --- waiting --- */
+
+static volatile sig_atomic_t heard_count;
+
+static void hear(int number)
+{
+    (void)number;
+    heard_count++;
+}
+
+/* What a handler did while it looked would be forgotten in the sleep. A busy machine may keep the process
+ * from looking at all, but not each time. */
+TEST(looks_in_vain_come_back_before_the_wait_sleeps)
+{
+    int driver, tries = 0;
+    struct roost_worker *worker = worker_open(&driver);
+    struct roost_request *request = NULL;
+    struct sigaction heard = {.sa_handler = hear};
+    struct itimerval later = {.it_value.tv_usec = 20000, .it_interval.tv_usec = 20000};
+    assert_int_equal(sigaction(SIGALRM, &heard, NULL), 0);
+    do {
+        assert_int_equal(setitimer(ITIMER_REAL, &later, NULL), 0);
+        heard_count = 0;
+        worker->spin.is_expected = true;
+        assert_int_equal(roost_worker_next(worker, -1, &request, NULL), ROOST_OK);
+        assert_null(request);
+    } while (heard_count && ++tries < 100);
+    assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), 0);
+    assert_true(tries < 100);
+    close(driver);
+    roost_worker_free(worker);
+}
+
+TEST(a_signal_ends_a_wait_whether_it_looks_or_sleeps)
+{
+    int driver;
+    struct roost_worker *worker = worker_open(&driver);
+    struct roost_request *request = NULL;
+    struct sigaction heard = {.sa_handler = hear};
+    assert_int_equal(sigaction(SIGALRM, &heard, NULL), 0);
+    /* Again and again: one may come while it does neither. */
+    struct itimerval often = {.it_value.tv_usec = 2000, .it_interval.tv_usec = 2000};
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int turn = 0; turn < 4; turn++) {
+        if (turn == 2) /* a channel that never blocks */
+            assert_int_equal(fcntl(roost_worker_fd(worker), F_SETFL, O_NONBLOCK), 0);
+        worker->spin.is_expected = turn % 2; /* sleeps at once, or looks first */
+        assert_int_equal(roost_worker_next(worker, -1, &request, NULL), ROOST_OK);
+        assert_null(request);
+        assert_false(roost_worker_is_over(worker));
+    }
+    assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), 0);
+    close(driver);
+    roost_worker_free(worker);
+}
+
+static void *close_later(void *context)
+{
+    struct rusage before, after;
+    int64_t start = timers_now();
+    getrusage(RUSAGE_SELF, &before);
+    while (timers_now() - start < 300 * INT64_C(1000000))
+        (void)poll(NULL, 0, 50);
+    getrusage(RUSAGE_SELF, &after);
+    int64_t burned = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * INT64_C(1000000) +
+                     (after.ru_utime.tv_usec - before.ru_utime.tv_usec) +
+                     (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * INT64_C(1000000) +
+                     (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+    close(*(int *)context);
+    return burned < 100000 ? context : NULL;
+}
+
+TEST(a_worker_that_nobody_asks_sleeps_whatever_its_channel_is)
+{
+    for (int flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
+        int driver;
+        pthread_t closer;
+        void *has_slept;
+        struct roost_worker *worker = worker_open(&driver);
+        struct roost_request *request = NULL;
+        assert_int_equal(fcntl(roost_worker_fd(worker), F_SETFL, flags), 0);
+        worker->spin.is_expected = true;
+        assert_int_equal(pthread_create(&closer, NULL, close_later, &driver), 0);
+        while (!roost_worker_is_over(worker))
+            assert_int_equal(roost_worker_next(worker, -1, &request, NULL), ROOST_OK);
+        assert_int_equal(pthread_join(closer, &has_slept), 0);
+        assert_non_null(has_slept);
+        roost_worker_free(worker);
+    }
+}
+
+TEST(an_answer_that_is_too_large_is_refused_and_another_one_is_not)
+{
+    struct roost_error err;
+    net_open(&net, 1);
+    struct roost_worker *worker = worker_of(0);
+    struct roost_call *call = call_rank(&net, 0, "x");
+    struct roost_request *request = next_of(worker);
+    struct roost_bytes parts[] = {{"y", 1}, {"y", (size_t)FRAME_ANSWER_MAX}}; /* never read */
+    assert_int_equal(roost_request_reply(request, parts, 2, &err), ROOST_ERR_LIMIT);
+    check_error("large", &err, ROOST_ERR_LIMIT,
+                "an answer of 4294967296 bytes is too large: at most 4294967295",
+                "answer in several calls");
+    assert_int_equal(roost_request_fail(request, parts, 1, NULL), ROOST_OK);
+    roost_request_free(request);
+    expect(call, ROOST_OUTCOME_ERROR, "y");
+    roost_worker_free(worker);
+    net_close(&net);
+}
+
+TEST(a_process_that_the_worker_forks_tells_the_driver_nothing)
+{
+    net_open(&net, 1);
+    struct roost_worker *worker = worker_of(0);
+    struct roost_call *call = call_rank(&net, 0, "x");
+    struct roost_request *request = next_of(worker);
+    struct roost_bytes bytes = {"mine", 4};
+    assert_false(roost_worker_is_forked(worker));
+    pid_t child = fork();
+    if (child == 0) {
+        struct roost_error err;
+        struct roost_request *next = NULL;
+        bool is_mute = roost_worker_is_forked(worker) &&
+                       roost_worker_ready(worker, NULL, 0, NULL) == ROOST_ERR_USAGE &&
+                       roost_request_reply(request, &bytes, 1, &err) == ROOST_ERR_USAGE &&
+                       strstr(err.message, "was forked from the worker") &&
+                       strstr(err.hint, "_exit()") &&
+                       roost_worker_next(worker, -1, &next, NULL) == ROOST_ERR_USAGE && !next;
+        roost_request_free(request);
+        _exit(is_mute ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(roost_request_reply(request, &bytes, 1, NULL), ROOST_OK);
+    roost_request_free(request);
+    expect(call, ROOST_OUTCOME_VALUE, "mine");
+    assert_int_equal(links_counts(net.links).answers, 1);
+    roost_worker_free(worker);
+    net_close(&net);
+}
+
+RUN_TESTS(cmocka_unit_test(a_process_that_the_worker_forks_tells_the_driver_nothing),
+          cmocka_unit_test(looks_in_vain_come_back_before_the_wait_sleeps),
+          cmocka_unit_test(a_signal_ends_a_wait_whether_it_looks_or_sleeps),
+          cmocka_unit_test(a_worker_that_nobody_asks_sleeps_whatever_its_channel_is),
+          cmocka_unit_test(an_answer_that_is_too_large_is_refused_and_another_one_is_not),
+          cmocka_unit_test(a_channel_is_found_by_its_variable_and_not_inherited),
           cmocka_unit_test(a_process_without_a_channel_is_told_so),
           cmocka_unit_test(a_variable_that_outlived_its_channel_closes_nothing),
           cmocka_unit_test(a_descriptor_that_is_no_channel_is_refused),

@@ -136,7 +136,10 @@ int roost_guardian_main(int argc, char **argv)
         guardian.supervisor_fd = pidfd_open(guardian.supervisor, 0);
         if (guardian.supervisor_fd < 0)
             refuse("watch the supervisor of the run", "open files: ulimit -n");
-        close(GUARDIAN_CHANNEL); /* the driver must see it close with the supervisor */
+        /* The driver must see it close with the supervisor. Whoever carries a part's messages sees it
+         * close when nothing of the part is left, its folder included: it may end us with itself then. */
+        if (!is_part)
+            close(GUARDIAN_CHANNEL);
         if (guardian.supervisor_fd < 0)
             (void)kill(guardian.supervisor, SIGKILL);
         else

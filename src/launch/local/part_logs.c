@@ -48,8 +48,8 @@ static bool ship(struct supervisor *supervisor, int32_t index, int stream)
         int64_t left = log->until - log->sent;
         size_t size = left < (int64_t)sizeof piece.bytes ? (size_t)left : sizeof piece.bytes;
         ssize_t got = pread(log->fd, piece.bytes, size, log->sent);
-        if (got <= 0) { /* it was cut short, or cannot be read: there is no more for now */
-            log->sent = log->until = got == 0 ? log->sent : log->until;
+        if (got <= 0) { /* it was cut short, or cannot be read: there is no more in this round */
+            log->until = log->sent;
             return true;
         }
         piece.head.offset = log->sent;

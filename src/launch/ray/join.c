@@ -11,23 +11,13 @@ enum { ENV_MAX = 1 << 16, VARIABLE_MAX = 1 << 20 };
 
 /* --- to the bridge --- */
 
-/* Whether the process's units are accelerators: those placed on nodes or robots hold none. */
-static bool holds_accelerators(const struct ray_join *join, const struct roost_component *it,
-                               int32_t rank)
-{
-    if (it->strategy == ROOST_STRATEGY_NODE)
-        return false;
-    const struct node_group *group =
-        cluster_find_group(join->cluster, sv_from(it->node_groups[it->node_group[rank]]));
-    return group && group->is_accelerator;
-}
-
 /* Marks the accelerators that the component's processes hold on a node. */
 static void mark_devices(const struct ray_join *join, const struct roost_component *it,
                          int32_t node, bool *is_held)
 {
     for (int32_t rank = 0; rank < it->world_size; rank++) {
-        if (it->cluster_node_rank[rank] != node || !holds_accelerators(join, it, rank))
+        if (it->cluster_node_rank[rank] != node ||
+            !roost_component_holds_accelerators(it, join->cluster, rank))
             continue;
         for (int32_t i = it->first_hardware[rank]; i < it->first_hardware[rank + 1]; i++)
             if (it->hardware[i] < CLUSTER_ACCELERATORS_MAX)

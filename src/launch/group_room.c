@@ -1,0 +1,33 @@
+/* group_room.c - counts the descriptors that a group needs in its driver, before anything starts. */
+#include "launch/group_room.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "base/diag.h"
+#include "launch/local/proc.h"
+
+enum { OWN_DESCRIPTORS = 16 }; /* of a run and its links, beside the channels */
+
+bool group_has_room(const struct roost_run_options *options, struct roost_error *err)
+{
+    const struct roost_component *placed = options->placed;
+    if (!placed && options->plan)
+        placed = options->component_count ? roost_plan_find(options->plan, options->components[0])
+                                          : roost_plan_component(options->plan, 0);
+    struct rlimit limit;
+    int32_t open = proc_open_files();
+    if (!placed || open < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return true; /* what is wrong is said further on */
+    int64_t needed = (int64_t)open + OWN_DESCRIPTORS + placed->world_size;
+    if (limit.rlim_cur == RLIM_INFINITY || needed <= (int64_t)limit.rlim_cur)
+        return true;
+    struct diag diag = {.err = err};
+    diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE,
+               "a group of %d processes needs %" PRId64
+               " open files here (one for each, and %d are "
+               "open), but this process may have %" PRId64,
+               placed->world_size, needed, open, (int64_t)limit.rlim_cur);
+    diag_hint(&diag, "raise the limit before it starts: ulimit -Sn %" PRId64, needed);
+    return false;
+}
