@@ -146,6 +146,7 @@ PyObject *request_take(PyObject *channel, struct roost_request *request);
 
 /* Functions of the module: the signal kills the process; processes of the user may trace this one. */
 PyObject *binding_die_on(PyObject *module, PyObject *number);
+PyObject *binding_heed_parent(PyObject *module, PyObject *number);
 PyObject *binding_allow_tracing(PyObject *module, PyObject *nothing);
 
 /* Functions of the module: (config, cluster or None, slots or None, sizes_only) -> (JSON, warnings),

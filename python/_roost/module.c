@@ -84,6 +84,8 @@ static PyMethodDef methods[] = {
      "Lays out the config's roost.groups: (JSON text, warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"heed_parent", binding_heed_parent, METH_O,
+     "heed_parent(signal): sent by the parent it ends this process, by others it is a SIGQUIT"},
     {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},
     {"allow_tracing", binding_allow_tracing, METH_NOARGS,
      "lets the user's other processes look into this one with a debugger"},

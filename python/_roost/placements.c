@@ -242,7 +242,28 @@ static PyObject *reduce(PyObject *self, PyObject *nothing)
     return binding_refuse_pickle(self, "the strategy that made them, or list(placements)");
 }
 
+static PyObject *held_accelerators(PyObject *self, PyObject *cluster)
+{
+    const struct roost_component *it = component_of(self);
+    if (!binding_want(cluster, binding_of(Py_TYPE(self))->cluster, "cluster"))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (int32_t rank = 0; list && rank < it->world_size; rank++) {
+        if (!roost_component_holds_accelerators(it, cluster_value(cluster), rank))
+            continue;
+        for (int32_t i = it->first_hardware[rank]; list && i < it->first_hardware[rank + 1]; i++) {
+            PyObject *pair = Py_BuildValue("(ii)", it->cluster_node_rank[rank], it->hardware[i]);
+            if (!pair || PyList_Append(list, pair) < 0)
+                Py_CLEAR(list);
+            Py_XDECREF(pair);
+        }
+    }
+    return list;
+}
+
 static PyMethodDef methods[] = {
+    {"held_accelerators", held_accelerators, METH_O,
+     "held_accelerators(cluster): node rank and number there of each that a process holds"},
     {"__reduce__", reduce, METH_NOARGS, "says what to pickle instead"},
     {"index", index_of, METH_O, "the rank of an equal placement; ValueError when there is none"},
     {"count", count_of, METH_O, "how many placements are equal to this one"},

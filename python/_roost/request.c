@@ -93,13 +93,17 @@ static PyObject *value(PyObject *self, PyObject *nothing)
 static PyObject *reply_value(PyObject *self, PyObject *object)
 {
     struct message message;
+    struct roost_error error;
     enum roost_code code;
-    if (!message_open(binding_of(Py_TYPE(self)), &message, object))
+    struct binding *binding = binding_of(Py_TYPE(self));
+    if (!message_open(binding, &message, object))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = send_reply(self, message.bytes, message.count, NULL);
+    code = send_reply(self, message.bytes, message.count, &error);
     Py_END_ALLOW_THREADS
     message_close(&message);
+    if (code != ROOST_OK && code != ROOST_ERR_IO)
+        return binding_raise(binding, &error, NULL, NULL);
     return PyBool_FromLong(code == ROOST_OK);
 }
 

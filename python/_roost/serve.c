@@ -88,11 +88,12 @@ static bool reply(const struct service *service, const struct ran *ran,
         PyErr_Clear(); /* Python tries it again, and tells */
         return false;
     }
-    Py_BEGIN_ALLOW_THREADS(void)
-    !roost_request_reply(request, message.bytes, message.count, NULL); /* or nobody is there */
+    enum roost_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = roost_request_reply(request, message.bytes, message.count, NULL);
     Py_END_ALLOW_THREADS
     message_close(&message);
-    return true;
+    return code == ROOST_OK || code == ROOST_ERR_IO; /* nobody is there */
 }
 
 /* The exception that is set, as an object; None when there is none. */

@@ -92,6 +92,9 @@ static bool take(struct channel_object *it, int32_t wait_ms, struct roost_reques
         struct roost_error error;
         enum roost_code code;
         bool is_over;
+        /* One that came before the wait would be heard with the next request only. */
+        if (PyErr_CheckSignals() < 0)
+            return false;
         Py_BEGIN_ALLOW_THREADS
         code = roost_worker_next(it->worker, wait_ms, out, &error);
         is_over = roost_worker_is_over(it->worker);
@@ -102,11 +105,9 @@ static bool take(struct channel_object *it, int32_t wait_ms, struct roost_reques
         }
         if (*out || is_over)
             return true;
-        if (PyErr_CheckSignals() < 0)
-            return false;
         int64_t left = deadline < 0 ? -1 : deadline - now_ms();
         if (deadline >= 0 && left <= 0)
-            return true;
+            return PyErr_CheckSignals() == 0;
         wait_ms = (int32_t)left;
     }
 }

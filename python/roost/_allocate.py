@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roost import _roost
-from roost._arguments import as_count, as_int, as_text
+from roost._arguments import as_bool, as_count, as_int, as_text
 from roost._config import node_group_configs
 from roost._errors import EngineError
 
@@ -47,8 +47,17 @@ def allocate(
     variables |= {name: variable_text(name, value) for name, value in (env_vars or {}).items()}
     return cluster._engine_link().allocate(
         cls, worker_name, node, None if gpu_id is None else as_int("gpu_id", gpu_id), variables, interpreter,
-        None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1), tuple(cls_args), dict(cls_kwargs or {}),
+        None if max_concurrency is None else as_count("max_concurrency", max_concurrency, 1), tuple(cls_args), dict(cls_kwargs or {}), as_bool("disable_distributed_log", disable_distributed_log),
     )  # fmt: skip
+
+
+def place_one(cluster: "Cluster", node_rank: int, gpu_id: int | None) -> _roost.Placements:
+    """A process on that node, with that accelerator of it."""
+    from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy
+
+    before = sum(cluster._value.node(rank)["num_accelerators"] for rank in range(node_rank))
+    strategy = NodePlacementStrategy([node_rank]) if gpu_id is None else FlexiblePlacementStrategy([[before + gpu_id]])
+    return strategy.get_placement(cluster)
 
 
 def variable_text(name: str, value: Any) -> str:

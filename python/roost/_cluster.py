@@ -1,6 +1,7 @@
 """The cluster that placements are computed on."""
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -55,6 +56,8 @@ class Cluster:
     2
     """
 
+    NAMESPACE = "roost"  # of runs on Ray; further ones at the same time have roost_1, roost_2, ...
+
     _namespace: str | None = None
     _is_attached = False  # to a namespace that another process keeps
     _is_on_ray = False
@@ -92,7 +95,10 @@ class Cluster:
             raise _roost.Error("num_nodes=0 takes all nodes and is for clusters without a config")
         self._is_planned_only = choose_engine(engine, config) == "ray"
         if cluster is None and self._is_planned_only:
-            self._take_engine(open_ray(config, cluster_cfg, count, namespace, timeout))
+            joined = open_ray(config, cluster_cfg, count, namespace, timeout)
+            self._take_engine(joined)
+            if num_gpus_per_node is not None:
+                warn_of_counts(joined.value, as_count("num_gpus_per_node", num_gpus_per_node))
             if self._logs_dir is not None:
                 self._ray_engine().keep_logs(self._logs_dir)
             return
@@ -217,6 +223,15 @@ def attaches_to_ray(asked: str | None) -> bool:
         return choose_engine(asked, None) == "ray"
     ray = sys.modules.get("ray")
     return ray is not None and bool(ray.is_initialized())
+
+
+def warn_of_counts(value: _roost.Cluster, wanted: int) -> None:
+    """On Ray the nodes are what they are, whatever was expected of them."""
+    for rank in range(value.num_nodes):
+        found = value.node(rank)["num_accelerators"]
+        if found != wanted:
+            logging.getLogger("roost").warning("num_gpus_per_node is %d, but node %d has %d accelerators: on Ray the nodes tell, leave it out", wanted, rank, found)
+            return
 
 
 def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:

@@ -112,7 +112,7 @@ class EngineLink(Protocol):
 
     def allocate(
         self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
-        args: Sequence[Any], kwargs: Mapping[str, Any],
+        args: Sequence[Any], kwargs: Mapping[str, Any], disable_distributed_log: bool = False,
     ) -> Any:  # fmt: skip
         """One process of any class on a node, with that accelerator of it; its handle, without waiting."""
 

@@ -48,3 +48,8 @@ class WorkerError(_roost.Error, RuntimeError):
         self.accelerators = accelerators
         self.traceback = traceback
         self.outcomes = outcomes
+
+
+# As people import them: tracebacks and pickles name them so.
+for kind in (EngineError, Timeout, WorkerError):
+    kind.__module__ = "roost"

@@ -94,6 +94,7 @@ class WorkerGroup:
         self._cls, self._args, self._kwargs = cls, tuple(args), dict(kwargs or {})
         self._link: GroupLink | None = None
         self._name = ""
+        self._methods: frozenset[str] = frozenset()
         self._world_size = 0
         self._placements: _roost.Placements | None = None
         self._is_closed = False
@@ -165,7 +166,8 @@ class WorkerGroup:
 
     def _attach(self, name: str, link: GroupLink, placements: _roost.Placements | None) -> None:
         self._name, self._link, self._placements, self._world_size = name, link, placements, link.world_size
-        for method in public_methods(self._cls):
+        self._methods = frozenset(public_methods(self._cls))
+        for method in self._methods:
             setattr(self, method, self._caller(method, None))
 
     def _caller(self, method: str, ranks: tuple[int, ...] | None) -> Callable[..., Handle]:
@@ -191,6 +193,8 @@ class WorkerGroup:
         name = check_name(group_name)
         known = GROUPS.find(name)
         if known is not None:
+            if not isinstance(known, WorkerGroup):
+                raise EngineError(f"{name!r} is a process that Cluster.allocate() started, and no group: keep its handle")
             if known._cls is worker_cls:
                 return known
             link, placements = known._link, known._placements
@@ -246,7 +250,7 @@ class Chosen:
         self._group, self._ranks = group, ranks
 
     def __getattr__(self, name: str) -> Callable[..., Handle]:
-        if name.startswith("_") or name not in public_methods(self._group._cls):
+        if name.startswith("_") or name not in self._group._methods:
             refuse_name(self._group._cls, name, True)
         return self._group._caller(name, self._ranks)
 
@@ -296,8 +300,9 @@ def place(cluster: Cluster, strategy: Any, isolate: bool) -> _roost.Placements:
     if strategy is None:
         count = cluster.num_accelerators
         strategy = PackedPlacementStrategy(0, count - 1) if count else NodePlacementStrategy([0])
-    if not hasattr(strategy, "get_placement"):
-        raise TypeError(f"placement_strategy must be a PlacementStrategy, not {type(strategy).__name__}")
+    if isinstance(strategy, type) or not hasattr(strategy, "get_placement"):
+        what = f"the class {strategy.__name__} itself" if isinstance(strategy, type) else type(strategy).__name__
+        raise TypeError(f"placement_strategy must be a PlacementStrategy, not {what}")
     placements = strategy.get_placement(cluster, isolate)
     if not isinstance(placements, _roost.Placements):
         raise TypeError(f"placement_strategy must answer with roost.Placements, not {type(placements).__name__}: derive it from a strategy of roost")

@@ -5,15 +5,18 @@ It knows neither channels nor Ray: each engine brings calls to `Host.run` (from 
 or raised; nothing that a method does raises out of here."""
 
 import asyncio
+import contextlib
 import inspect
+import os
 import pickle
+import sys
 import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from types import CoroutineType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from roost._engine import Outcome, Surroundings
 from roost._process import prepare_process
@@ -102,6 +105,22 @@ def tamed(raised: BaseException, doing: str) -> BaseException:
     return raised
 
 
+def end_child(method: str, raised: BaseException | None) -> NoReturn:
+    """A process that the method forked has come back from it. Nobody asked it anything, and what is here is its
+    parent's: it ends, as a program does that comes to its end there."""
+    status = 1
+    if isinstance(raised, SystemExit) and (raised.code is None or isinstance(raised.code, int)):
+        status = raised.code or 0
+    elif raised is not None:
+        traceback.print_exception(raised)
+    else:
+        print(f"roost: a process that {method} forked has come back from it, and is ended: end it with os._exit() before", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(status)
+
+
 def has_async_methods(cls: type) -> bool:
     """Whether calls are answered on an event loop: a public method is a coroutine function."""
     return any(not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(cls, name)) for name in dir(cls))
@@ -112,7 +131,7 @@ class Running:
 
     def __init__(self, method: str, seconds: float = 0.0, timers: dict[str, float] | None = None) -> None:
         """`seconds` and `timers` are of what has run before."""
-        self._method, self._seconds = method, seconds
+        self._method, self._seconds, self._pid = method, seconds, os.getpid()
         self._timers: dict[str, float] = {} if timers is None else timers
         self.value: Any = None
         self.answer = Answer()
@@ -123,6 +142,8 @@ class Running:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, frames: TracebackType | None) -> bool:
+        if os.getpid() != self._pid:
+            end_child(repr(self._method), raised)
         seconds = self._seconds + perf_counter() - self._begin
         call_timers.reset(self._token)
         self.answer = Answer(self.value, None, seconds, self._timers) if raised is None else failed(self._method, raised, seconds, self._timers)
@@ -141,12 +162,17 @@ class Host:
         self._worker: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_lock = threading.Lock()
+        self._pid = os.getpid()
         Hosting.environ, Hosting.surroundings = environ, surroundings
         try:
             prepare_process(environ, catch_system_failure)
             self._worker = cls(*args, **kwargs)
         except BaseException as raised:
+            if os.getpid() != self._pid:
+                end_child(f"the constructor of {cls.__name__}", raised)
             self.failure = Failure.of(tamed(raised, f"the constructor of {cls.__name__}"), 1)
+        if os.getpid() != self._pid:
+            end_child(f"the constructor of {cls.__name__}", None)
 
     @property
     def worker(self) -> Any:
@@ -170,6 +196,8 @@ class Host:
 
     def finish(self, method: str, value: Any, raised: BaseException | None, seconds: float, timers: dict[str, float] | None) -> Answer:
         """The answer of a method that was called elsewhere, and took so long: what it gave may be awaited still."""
+        if os.getpid() != self._pid:
+            end_child(repr(method), raised)
         if raised is not None:
             return failed(method, raised, seconds, timers, 0)
         with Running(method, seconds, timers) as running:

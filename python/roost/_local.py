@@ -85,17 +85,17 @@ class LocalEngine:
             raise as_engine_error(error) from None
         warn(group.warnings, 4)
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
-        running = LocalGroup(group, screen)
+        running = LocalGroup(group, screen, self)
         running.starting = group.call(START, message, None, None)
         return running
 
     def allocate(
         self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
-        args: Sequence[Any], kwargs: Mapping[str, Any],
+        args: Sequence[Any], kwargs: Mapping[str, Any], disable_distributed_log: bool = False,
     ) -> "Allocated":  # fmt: skip
         from roost._local_allocate import allocate_locally
 
-        return allocate_locally(self, cls, name, node_rank, gpu_id, variables, interpreter, max_concurrency, args, kwargs)
+        return allocate_locally(self, cls, name, node_rank, gpu_id, variables, interpreter, max_concurrency, args, kwargs, disable_distributed_log)
 
     def find_group(self, name: str) -> "LocalGroup":
         raise EngineError(f"group {name!r} is not of this process, and on the local engine only the process that launched a group can call it")
@@ -160,8 +160,9 @@ def end_of(group: _roost.Group, rank: int) -> dict[str, Any] | None:
 
 
 class LocalGroup:
-    def __init__(self, group: _roost.Group, screen: Screen | None) -> None:
+    def __init__(self, group: _roost.Group, screen: Screen | None, engine: LocalEngine) -> None:
         self._group, self._screen = group, screen
+        self._engine: LocalEngine | None = engine  # whose managers its workers ask, also when nobody has the Cluster any more
         self.world_size = group.size
         self.starting: _roost.Call | None = None  # what the workers are made from, until they have taken it
         self._watches: dict[asyncio.AbstractEventLoop, Watch] = {}
@@ -180,6 +181,7 @@ class LocalGroup:
 
     def close(self) -> None:
         self._group.close()
+        self._engine = None
         if self._screen is not None:
             self._screen.close()
 

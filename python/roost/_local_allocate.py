@@ -5,21 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import _roost
+from roost._allocate import place_one
 from roost._engine import LaunchRequest, Outcome
 from roost._group import GROUPS, check_name, look_around
 from roost._handle import CallSite, Handle, failure_of
 from roost._local import LocalEngine, LocalGroup, read_refusal
-from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy
 
 
 def allocate_locally(
     engine: LocalEngine, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None,
-    max_concurrency: int | None, args: Sequence[Any], kwargs: Mapping[str, Any],
+    max_concurrency: int | None, args: Sequence[Any], kwargs: Mapping[str, Any], disable_distributed_log: bool,
 ) -> "Allocated":  # fmt: skip
     cluster = engine._cluster
-    counts = [cluster._value.node(rank)["num_accelerators"] for rank in range(node_rank)]
-    strategy = NodePlacementStrategy([node_rank]) if gpu_id is None else FlexiblePlacementStrategy([[sum(counts) + gpu_id]])
-    placements = strategy.get_placement(cluster)
+    placements = place_one(cluster, node_rank, gpu_id)
     request = LaunchRequest(
         cls=cls,
         args=tuple(args),
@@ -27,6 +25,7 @@ def allocate_locally(
         name=check_name(name.replace(":", ".")),  # "other:1" too is the name of a folder
         placements=placements,
         max_concurrency=max_concurrency,
+        disable_distributed_log=disable_distributed_log,
         catch_system_failure=os.environ.get("RLINF_CATCH_FAILURE") == "1",
         env=dict(variables),
         surroundings=look_around(cluster, placements),

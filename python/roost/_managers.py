@@ -99,7 +99,7 @@ class Chosen:
 
     given: Transport | None = None  # by set_transport
     namespace: str | None = None  # that a Cluster of this process has started or attached to
-    cluster: "weakref.ref[Cluster] | None" = None  # the latest of this process
+    clusters: "list[weakref.ref[Cluster]]" = field(default_factory=list)  # of this process, in their order
     current: str | None = None  # the namespace that proxies ask in
     # A connection is an owner: what was registered through it ends with it, so it is kept.
     connections: dict[str, KeeperTransport] = field(default_factory=dict)
@@ -125,12 +125,12 @@ def set_namespace(namespace: str | None, *, is_new: bool = False) -> None:
 
 def set_cluster(cluster: "Cluster") -> None:
     """The Cluster of this process: its managers are started when they are first asked for."""
-    chosen.cluster = weakref.ref(cluster)
+    chosen.clusters = [known for known in chosen.clusters if known() is not None] + [weakref.ref(cluster)]
 
 
 def newest_cluster() -> "Cluster | None":
-    """The Cluster of this process that was made last, while it is there."""
-    return chosen.cluster() if chosen.cluster else None
+    """The Cluster of this process that was made last, of those that are there."""
+    return next((cluster for known in reversed(chosen.clusters) if (cluster := known()) is not None), None)
 
 
 def find_namespace() -> str:

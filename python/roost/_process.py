@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from roost import _roost
 
-FAILURE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FAILURE_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 CRASH_SIGNALS = (signal.SIGSEGV, signal.SIGABRT)
 
 
@@ -28,6 +28,7 @@ def catch_failures() -> None:
     faulthandler.enable(file=sys.__stderr__ or 2)
     for number in FAILURE_SIGNALS:
         faulthandler.register(number, file=sys.__stderr__ or 2, chain=True)
+    _roost.heed_parent(signal.SIGTERM)  # a group that is closed has not failed
 
 
 def load_extension(environ: Mapping[str, str]) -> None:

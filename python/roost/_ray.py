@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import _roost
+from roost._allocate import place_one
 from roost._arguments import fault
 from roost._attach import view_of
 from roost._cluster import Cluster
@@ -20,13 +21,15 @@ from roost._errors import EngineError, Timeout
 from roost._handle import failure_of
 from roost._host import Answer
 from roost._nodes import NodeInfo
-from roost._ray_cluster import again, alive_nodes
+from roost._ray_cluster import MANAGERS_GONE, again, alive_nodes, check_alive, state, told
 from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
+from roost._ray_holdings import Devices
+from roost._ray_ledger import forget
 from roost._ray_logs import RayLogs, Source
 from roost._ray_managers import NAMES, Manager
 from roost._ray_nodes import environ_texts, probe_nodes
 from roost._ray_ports import RayPorts
-from roost._ray_reserve import Devices, Reservation, devices_of
+from roost._ray_reserve import Reservation, devices_of
 from roost._words import warn
 
 log = logging.getLogger("roost")
@@ -36,6 +39,7 @@ ID_LENGTH = 8
 PROBE_SECONDS = 120.0
 MANAGER_SECONDS = 120.0
 NAME_SECONDS = 30.0
+SIZE_SECONDS = 5.0
 
 
 def new_run_id() -> str:
@@ -67,6 +71,7 @@ class RayEngine:
         self._allocated: list[Any] = []
         self._facts: dict[int, dict[str, Any]] = {}
         self._reservation: Reservation | None = None
+        self._planned: Devices | None = None
         self.interpreters: dict[str, str] = {}  # by Ray's id of the node
         self.master_address = self._nodes[0]["address"]
         self.master_port = 0
@@ -84,11 +89,9 @@ class RayEngine:
             # What tells nodes apart, for locks of devices.
             view = view_of(Cluster._of(self.value, self.config, section), self.master_address, 0)
             first = [self._start_manager(name, view) for name in NAMES if name != "NodeManager"]
-            (self.master_port,) = self.lease(0, (1,))
-            for manager in first:
-                self._ray.get(again(manager.epoch).remote(), timeout=MANAGER_SECONDS)
-            nodes = self._start_manager("NodeManager", view | {"master_port": self.master_port})
-            self._ray.get(again(nodes.epoch).remote(), timeout=MANAGER_SECONDS)
+            (self.master_port,) = self._ports.lease(0, (1,), self.run_id)
+            self._await_managers(first)
+            self._await_managers([self._start_manager("NodeManager", view | {"master_port": self.master_port})])
         except BaseException:
             kill_actors(self._ray, [*made.values(), *self._ports.keepers.values()])
             made.clear()
@@ -105,9 +108,14 @@ class RayEngine:
         self._managers[name] = self._ray.remote(Manager).options(**options).remote(json.dumps(view), described, self.run_id, who_am_i(self.run_id))
         return self._managers[name]
 
+    def _await_managers(self, managers: list[Any]) -> None:
+        with told(self._ray, f"the managers of the run do not start on {self.node_words(0)}", "look at the raylet's log there; `ray status` lists the nodes"):
+            self._ray.get([again(manager.epoch).remote() for manager in managers], timeout=MANAGER_SECONDS)
+
     def find_managers(self) -> None:
-        for name in NAMES:
-            self._managers[name] = self._ray.get_actor(name, namespace=self.namespace)
+        with told(self._ray, f"the managers of the run in namespace '{self.namespace}' have ended", "begin a new run"):
+            for name in NAMES:
+                self._managers[name] = self._ray.get_actor(name, namespace=self.namespace)
 
     def manager(self, name: str) -> Any:
         return self._managers.get(name) or self._managers["WorkerManager"]
@@ -123,7 +131,11 @@ class RayEngine:
         return f"node {node_rank} ({self._nodes[node_rank]['address']})"
 
     def _check_node(self, node_rank: int) -> None:
-        self._reserved().check_alive({self.ids[node_rank]})
+        check_alive(self._ray, {self.ids[node_rank]: self.node_words(node_rank)})
+
+    def _check_managers(self) -> None:
+        """Nothing is launched without them; Ray itself would look for their node for a long time."""
+        check_alive(self._ray, {self.ids[0]: self.node_words(0)}, MANAGERS_GONE)
 
     def keep_facts(self, facts: Mapping[str, dict[str, Any]]) -> None:
         self._facts = {rank: facts[node] for rank, node in enumerate(self.ids) if node in facts}
@@ -151,6 +163,11 @@ class RayEngine:
 
     def _planned_devices(self) -> Devices:
         """All that the config places: reserved together, by one placement group."""
+        if self._planned is None:
+            self._planned = self._plan_devices()
+        return self._planned
+
+    def _plan_devices(self) -> Devices:
         planned: Devices = {}
         if self.config is None or not self.config.components:
             return planned
@@ -164,14 +181,13 @@ class RayEngine:
         return planned
 
     def reserve(self, wanted: Devices, timeout: float) -> str | None:
-        """The token of what was reserved; None for nothing."""
+        """The token of what is held; None for nothing."""
         if not wanted:
             return None
-        reservation = self._reserved()
-        if not reservation.is_begun:
-            planned = self._planned_devices()
-            wanted = {node: wanted.get(node, set()) | planned.get(node, set()) for node in {*wanted, *planned}}
-        return reservation.add(wanted, timeout)
+        # Who attaches reserves for itself: it may end before the run.
+        planned = self._planned_devices() if self._is_owner else {}
+        wanted = {node: wanted.get(node, set()) | planned.get(node, set()) for node in {*wanted, *planned}}
+        return self._reserved().add(wanted, timeout)
 
     def _unreserve(self, token: str | None) -> None:
         if token is not None:
@@ -179,29 +195,26 @@ class RayEngine:
 
     # --- ports
 
-    def lease(self, node_rank: int, counts: tuple[int, ...]) -> list[int]:
-        """Ports of a node, leased there until the run ends."""
-        return self._ports.lease(node_rank, counts)
-
-    def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]]) -> tuple[int, ...]:
+    def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]], owner: str) -> tuple[int, ...]:
         """The first port of each want, leased on the node of its rank."""
         by_node: dict[int, list[int]] = {}
         for index, (_, node_rank, *_) in enumerate(wants):
             by_node.setdefault(node_rank, []).append(index)
         ports = [0] * len(wants)
         for node_rank, indices in by_node.items():
-            for index, port in zip(indices, self.lease(node_rank, tuple(wants[index][3] for index in indices)), strict=True):
+            for index, port in zip(indices, self._ports.lease(node_rank, tuple(wants[index][3] for index in indices), owner), strict=True):
                 ports[index] = port
         return tuple(ports)
 
     # --- what every process is given
 
-    def environments(self, request: LaunchRequest) -> list[tuple[dict[str, str], str | None]]:
-        """Variables and interpreter of each rank. What lists of folders are joined with is its own node's."""
+    def environments(self, request: LaunchRequest, owner: str) -> list[tuple[dict[str, str], str | None]]:
+        """Variables and interpreter of each rank, with ports that are the owner's. What lists of folders are joined with is its
+        own node's."""
         placements = request.placements
         node_of_rank = memoryview(placements.column("cluster_node_rank")).tolist()
         first = self._processes(request, node_of_rank[0])
-        ports = self._lease_wants(first.wants)
+        ports = self._lease_wants(first.wants, owner)
         facts = (self.run_id, self.namespace, self._nodes[node_of_rank[0]]["address"], ports)
         made = {node_of_rank[0]: first.fill(*facts)}
         for node_rank in node_of_rank:
@@ -232,6 +245,7 @@ class RayEngine:
 
     def launch(self, request: LaunchRequest) -> RayGroup:
         names = rank_names(request.name, len(request.placements))
+        self._check_managers()
         self._check_names(set(names))
         self._reserved().check_alive({self.ids[node_rank] for node_rank in memoryview(request.placements.column("cluster_node_rank")).tolist()})
         deadline = time.monotonic() + request.timeout
@@ -239,18 +253,24 @@ class RayEngine:
         if request.disable_distributed_log:
             self.keep_logs(None)
         try:
-            with self._logs.launching() if self._logs else contextlib.nullcontext():
+            with self._logs.launching(request.name if request.disable_distributed_log else None) if self._logs else contextlib.nullcontext():
                 group = self._begin(request, names, deadline)
         except BaseException:
             self._unreserve(token)
             raise
+        self._reserved().keep(token)
         self._groups.append(group)
         return group
 
     def _begin(self, request: LaunchRequest, names: list[str], deadline: float) -> RayGroup:
-        environments = self.environments(request)
-        ranks = self._create(request, names, environments)
-        group = RayGroup(self._ray, request.name, ranks, self._logs)
+        owner = secrets.token_hex(8)  # a name may be used again
+        try:
+            environments = self.environments(request, owner)
+            ranks = self._create(request, names, environments)
+        except BaseException:
+            self._ports.free(owner)
+            raise
+        group = RayGroup(self._ray, request.name, ranks, self._logs, lambda: self._ports.free(owner))
         try:
             self._await_ready(request, group, ranks, environments, deadline)
         except BaseException:
@@ -350,35 +370,58 @@ class RayEngine:
 
     def find_group(self, name: str) -> RayGroup:
         taken = named_actors(self._ray, self.namespace)
-        count = 0
-        while f"{name}:{count}" in taken:
-            count += 1
-        if not count:
+        found = {int(rank): f"{group}:{rank}" for group, _, rank in (other.rpartition(":") for other in taken) if group == name and rank.isdecimal()}
+        if not found:
             known = sorted({other.rpartition(":")[0] for other in taken if ":" in other})
             raise fault(EngineError, f"there is no group '{name}' in namespace '{self.namespace}'", hint=f"running are: {', '.join(known) or 'none'}", code="name")
-        ranks = [Rank(rank, self._ray.get_actor(f"{name}:{rank}", namespace=self.namespace), "its node") for rank in range(count)]
-        return RayGroup(self._ray, name, ranks)
+        with told(self._ray, f"group '{name}' has just ended", "launch it again"):
+            actors = {rank: self._ray.get_actor(actor, namespace=self.namespace) for rank, actor in found.items()}
+        size = max(self._world_size(list(actors.values())), *(rank + 1 for rank in actors), 1)
+        return RayGroup(self._ray, name, [Rank(rank, actors[rank], self._words_of(actors[rank])) if rank in actors else Rank.gone(rank) for rank in range(size)])
+
+    def _words_of(self, actor: Any) -> str:
+        """The node of an actor, which Ray knows also of one that is busy."""
+        try:
+            node_id = state().actors(actor._actor_id.hex())["Address"]["NodeID"]
+            return self.node_words(self.ids.index(node_id))
+        except (KeyError, TypeError, ValueError):  # it has just ended
+            return "its node"
+
+    def _world_size(self, actors: list[Any]) -> int:
+        """As any of them tells that is not busy; 0 when all are."""
+        answered, _ = self._ray.wait([again(actor.report).remote() for actor in actors], num_returns=1, timeout=SIZE_SECONDS)
+        try:
+            return int(self._ray.get(answered[0]).variables["WORLD_SIZE"]) if answered else 0
+        except Exception:  # it has just ended
+            return 0
 
     # --- one actor by hand
 
     def allocate(
         self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None,
-        args: Sequence[Any], kwargs: Mapping[str, Any],
+        args: Sequence[Any], kwargs: Mapping[str, Any], disable_distributed_log: bool = False,
     ) -> Any:  # fmt: skip
         """A named actor of the class itself on that node, which is there; returns without waiting for it."""
+        self._check_managers()
         self._check_names({name})
         self._check_node(node_rank)
         token = self.reserve({self.ids[node_rank]: {gpu_id}} if gpu_id is not None else {}, PROBE_SECONDS)
-        options = self._options(name, node_rank, variables, interpreter, max_concurrency)
         try:
+            options = self._options(name, node_rank, self._environment_of_one(cls, name, node_rank, gpu_id, variables), interpreter, max_concurrency)
             actor = self._ray.remote(cls).options(**options).remote(*args, **kwargs)
         except BaseException as error:
             self._unreserve(token)
             if isinstance(error, self._ray.exceptions.ActorAlreadyExistsError):
                 raise self._taken(name) from error
             raise
+        self._reserved().keep(token)
         self._allocated.append(actor)
         return actor
+
+    def _environment_of_one(self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str]) -> dict[str, str]:
+        """What the process would have as a group of one, as on this machine; the caller's own variables win."""
+        placements = place_one(Cluster._of(self.value, self.config, None), node_rank, gpu_id)
+        return self.environments(LaunchRequest(cls, (), {}, name.replace(":", "."), placements, env=dict(variables)), self.run_id)[0][0]
 
     # --- end
 
@@ -389,12 +432,24 @@ class RayEngine:
         ray = self._ray
         if not ray.is_initialized():
             return
+        try:
+            self._leave()
+        finally:
+            if self._is_owner:
+                ray.shutdown()
+
+    def _leave(self) -> None:
+        ray = self._ray
         for group in self._groups:
             group.close()
         kill_actors(ray, self._allocated)
         if self._reservation:
             self._reservation.close(not self._is_owner)
         kill_actors(ray, list(self._ports.keepers.values()))
-        if self._is_owner:
-            kill_actors(ray, list(self._managers.values()))
-            ray.shutdown()
+        if not self._is_owner:
+            return
+        kill_actors(ray, list(self._managers.values()))
+        try:
+            forget(ray.get_runtime_context().get_job_id())
+        except Exception as error:  # the next run sweeps it
+            log.info("what the managers kept stays in the control store: %s", error)

@@ -9,12 +9,13 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from roost import _roost
 from roost._arguments import fault
+from roost._cluster import Cluster
 from roost._errors import EngineError, Timeout
 
 log = logging.getLogger("roost")
@@ -24,7 +25,7 @@ SAFE = (2, 54)  # below it are faults that let others run code in a cluster
 SAY_EVERY = 5.0
 POLL_EVERY = 0.2
 CONNECT_SECONDS = 10.0
-NAMESPACE = "roost"
+MANAGERS_GONE = "managers end with node rank 0 and with their driver: groups that run can still be called, new ones need a new run"
 
 # <net/if.h>
 SIOCGIFFLAGS = 0x8913
@@ -98,8 +99,8 @@ def own_cluster() -> str | None:
     return address if address and is_answering(address) else None
 
 
-def find_address(configured: str | None) -> str | None:
-    """Where to join; None = nowhere, start one."""
+def find_address(configured: str | None, say: Callable[[str], None] | None = log.warning) -> str | None:
+    """Where to join; None = nowhere. `say` is told when one is to be started, which nobody may have expected."""
     for source, address in (("roost.ray.address", configured), ("RAY_ADDRESS", os.environ.get("RAY_ADDRESS"))):
         if not address:
             continue
@@ -113,7 +114,39 @@ def find_address(configured: str | None) -> str | None:
         if "://" not in address and not is_answering(address):
             raise fault(EngineError, f"nobody answers at {address}, which {source} names as the Ray cluster", hint="is it running, and is this the address that `ray start --head` printed?")
         return address
-    return own_cluster()
+    found = own_cluster()
+    if found is None and say:
+        say("no Ray cluster of this user was found here and RAY_ADDRESS is not set: one is started, for this program alone")
+    return found
+
+
+def check_token() -> None:
+    """Ray itself ends the process where it is to use a token and has none."""
+    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN", "").strip():
+        return
+    path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    try:
+        is_there = bool(path.read_text().strip())
+    except OSError:
+        is_there = False
+    if not is_there:
+        raise fault(
+            EngineError, f"RAY_AUTH_MODE is 'token', but there is no token in {path}",
+            hint="copy the cluster's token file there, or set RAY_AUTH_TOKEN_PATH to it",
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def private_token() -> Iterator[None]:
+    """A token that Ray makes for a cluster of its own is for this user; Ray lets everybody read it."""
+    path = Path.home() / ".ray" / "auth_token"
+    was_there = path.exists()
+    try:
+        yield
+    finally:
+        if not was_there:
+            with contextlib.suppress(OSError):
+                path.chmod(0o600)
 
 
 @contextlib.contextmanager
@@ -137,13 +170,30 @@ def plain_errors(where: str) -> Iterator[None]:
         raise fault(EngineError, f"cannot join the Ray cluster {where}: {line}", hint="`ray status` there tells how it is") from error
 
 
+@contextlib.contextmanager
+def told(ray: Any, what: str, hint: str) -> Iterator[None]:
+    """What Ray raises, in one line that begins with `what`; our own errors stay what they are, also from an actor."""
+    try:
+        yield
+    except (ray.exceptions.RayError, ValueError) as error:  # Ray says with the latter that it knows no such actor
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, _roost.Error):
+            raise cause from None
+        if isinstance(error, _roost.Error):
+            raise
+        is_late = isinstance(error, ray.exceptions.GetTimeoutError)
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise fault(Timeout if is_late else EngineError, what if is_late else f"{what}: {line}", hint=hint) from error
+
+
 def connect(ray: Any, address: str | None, namespace: str) -> None:
     """Joins, or starts a cluster of this machine alone."""
     settings: dict[str, Any] = {"namespace": namespace, "logging_level": logging.WARNING}
     if address is None:
-        with plain_errors("of this machine"):
+        with plain_errors("of this machine"), private_token():
             ray.init(address="local", include_dashboard=False, **settings)
     else:
+        check_token()
         with plain_errors(f"at {address}"):
             knock(ray, address)
             ray.init(address=address, **settings)
@@ -161,6 +211,11 @@ def knock(ray: Any, address: str) -> None:
         log.debug("cannot ask %s before joining: %s", address, error)
 
 
+def state() -> Any:
+    """Ray's tables of actors, jobs and resources; there is no public name for what is asked of them here."""
+    return importlib.import_module("ray._private.state")
+
+
 def again(method: Any) -> Any:
     """A method of an actor that may run twice: Ray asks once more when the question or the answer was lost."""
     return method.options(max_task_retries=3)
@@ -174,15 +229,18 @@ def refuse_initialised(ray: Any) -> None:
         )  # fmt: skip
 
 
-def warn_open(ray: Any) -> None:
-    """Ray's own ports listen on every interface: without a token whoever reaches them can run code."""
+def has_token() -> bool:
+    """Whether this process says a token, and wants to hear one."""
     try:
         from ray._private.authentication.authentication_utils import is_token_auth_enabled
-
-        has_token = bool(is_token_auth_enabled())
     except ImportError:
-        has_token = False
-    if not has_token and (not all(is_loopback(node["NodeManagerAddress"]) for node in alive_nodes(ray)) or has_other_hosts()):
+        return False
+    return bool(is_token_auth_enabled())
+
+
+def warn_open(ray: Any) -> None:
+    """Ray's own ports listen on every interface: without a token whoever reaches them can run code."""
+    if not has_token() and (not all(is_loopback(node["NodeManagerAddress"]) for node in alive_nodes(ray)) or has_other_hosts()):
         log.warning(
             "this Ray cluster has no token: any host that reaches it can run programs as you "
             "(start its nodes with RAY_AUTH_MODE=token, or keep its ports closed to others)"
@@ -212,6 +270,14 @@ def flags_of(asker: socket.socket, interface: str) -> int:
 
 def alive_nodes(ray: Any) -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
+
+
+def check_alive(ray: Any, words_of_node: Mapping[str, str], hint: str = "`ray status` lists the nodes; its ranks are never moved to another") -> None:
+    """Nodes by Ray's id."""
+    alive = {node["NodeID"] for node in alive_nodes(ray)}
+    for node, words in words_of_node.items():
+        if node not in alive:
+            raise fault(EngineError, f"{words} is lost: Ray knows it no more", hint=hint)
 
 
 def node_words(node: dict[str, Any]) -> str:
@@ -252,7 +318,7 @@ def running_namespaces(ray: Any) -> set[str]:
 def next_namespace(taken: set[str]) -> str:
     """roost, roost_1, ...: the first that no run has."""
     number = 0
-    while (name := f"{NAMESPACE}_{number}" if number else NAMESPACE) in taken:
+    while (name := f"{Cluster.NAMESPACE}_{number}" if number else Cluster.NAMESPACE) in taken:
         number += 1
     return name
 

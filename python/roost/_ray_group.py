@@ -26,12 +26,12 @@ INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger 
 
 
 class Report:
-    """What a rank says of itself when it is ready."""
+    """What a rank says of itself: as it was begun, whatever its constructor has changed since."""
 
-    def __init__(self, names: Sequence[str], failure: Failure | None) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         import ray
 
-        self.failure = failure
+        self.failure: Failure | None = None
         self.node_id: str = ray.get_runtime_context().get_node_id()
         self.pid = os.getpid()
         self.variables = {name: os.environ.get(name) for name in names}
@@ -44,24 +44,23 @@ class Hosted:
         import ray
         from ray import cloudpickle
 
-        self._names = names
+        self._report = Report(names)
         self._host: Host | None = None
-        self._failure: Failure | None = None
         try:
             cls, args, kwargs = cloudpickle.loads(payload)
         except BaseException as raised:
-            self._failure = Failure.of(raised)
+            self._report.failure = Failure.of(raised)
             return
         set_transport(RayTransport(ray, os.environ["ROOST_NAMESPACE"]))
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
-        self._failure = self._host.failure
+        self._report.failure = self._host.failure
 
     def __repr__(self) -> str:
         """What Ray shows before each line that the worker writes."""
         return os.environ["WORKER_NAME"]
 
     def report(self) -> Report:
-        return Report(self._names, self._failure)
+        return self._report
 
     def mark(self, mark: str) -> None:
         """Behind all that was written before."""
@@ -138,9 +137,16 @@ class Rank:
 
     def __init__(self, rank: int, actor: Any, node: str) -> None:
         self.rank, self.actor, self.node = rank, actor, node
-        self.call = actor.call  # Ray makes it anew each time it is asked for
+        self.call: Any = getattr(actor, "call", None)  # Ray makes it anew each time it is asked for
         self.end: str | None = None  # why it has ended, once that is known
         self.source: Source | None = None  # of its output
+
+    @classmethod
+    def gone(cls, rank: int) -> "Rank":
+        """One that had ended before it was looked for."""
+        made = cls(rank, None, "its node")
+        made.end = "the worker on its node has ended before the group was found"
+        return made
 
 
 class RayCall:
@@ -250,14 +256,14 @@ class RayCall:
 class RayGroup:
     """A running group."""
 
-    def __init__(self, ray: Any, name: str, ranks: list[Rank], logs: RayLogs | None = None) -> None:
-        self._ray, self.name, self._ranks, self._logs = ray, name, ranks, logs
+    def __init__(self, ray: Any, name: str, ranks: list[Rank], logs: RayLogs | None = None, free_ports: Callable[[], None] = lambda: None) -> None:
+        self._ray, self.name, self._ranks, self._logs, self._free_ports = ray, name, ranks, logs, free_ports
         self.world_size = len(ranks)
         self._is_closed = False
 
     @property
     def actors(self) -> list[Any]:
-        return [rank.actor for rank in self._ranks]
+        return [rank.actor for rank in self._ranks if rank.actor is not None]
 
     def caller(self, site: CallSite) -> Callable[..., Handle]:
         method, ranks = site.method, [self._ranks[rank] for rank in site.ranks]
@@ -286,6 +292,7 @@ class RayGroup:
         if self._logs is not None and self._logs.is_kept:
             self._logs.drain(f"roost-mark-{secrets.token_hex(8)}", self._mark)
         kill_actors(self._ray, self.actors)
+        self._free_ports()
         for rank in self._ranks:
             rank.end = rank.end or "the group was closed"
         if self._logs is not None:

@@ -17,8 +17,18 @@ log = logging.getLogger("roost")
 HANDLER = "ray_print_logs"  # Ray's own handler, which ours stands before
 EARLY_MAX = 10_000  # batches that are kept for ranks not known yet
 DRAIN_SECONDS = 5.0
+UNMADE = ("Hosted", "AsyncHosted")  # what Ray calls an actor until its worker is made: the class
 
 Batch = dict[str, Any]
+
+
+def process_of(batch: Batch) -> tuple[str, str]:
+    """The address that the reader of its log gives, and its number."""
+    return str(batch.get("ip")), str(batch.get("pid"))
+
+
+def name_of(batch: Batch) -> str:
+    return batch.get("actor_name") or ""
 
 
 class Source:
@@ -27,11 +37,7 @@ class Source:
     def __init__(self, group: str, rank: int, address: str, pid: int, is_shown: bool) -> None:
         self.group, self.rank, self.is_shown = group, rank, is_shown
         self.address, self.pid = address, str(pid)
-
-    def is_of(self, batch: Batch) -> bool:
-        """Nodes that share a machine share a reader of logs, which gives its own address: then the name tells, which is
-        that of the actor's class until the worker is made."""
-        return batch.get("ip") == self.address or batch.get("actor_name") in ("Hosted", "AsyncHosted", f"{self.group}:{self.rank}")
+        self.name = f"{group}:{rank}"
 
 
 class RayLogs:
@@ -43,8 +49,12 @@ class RayLogs:
             self.keep_in(folder, run_id)
         self._show: list[Callable[[Batch], None]] = []
         self._sources: dict[str, list[Source]] = {}  # by process
-        self._early: list[Batch] = []
+        self._early: dict[tuple[str, str], list[Batch]] = {}  # by process
+        self._early_count = 0
+        self._is_full = False  # and that was said
         self._launching = 0
+        self._hiding: set[str] = set()  # groups among them that are not to be shown
+        self._hidden: set[tuple[str, str]] = set()  # numbers and names of processes that no source stands for
         self._marks: dict[str, set[tuple[Source, bool]]] = {}
         self._changed = threading.Condition()
 
@@ -67,39 +77,70 @@ class RayLogs:
         dispatcher.add_handler(HANDLER, self.hear)
 
     @contextlib.contextmanager
-    def launching(self) -> Iterator[None]:
-        """Meanwhile lines of processes that are not known yet are kept back."""
+    def launching(self, hidden: str | None = None) -> Iterator[None]:
+        """Meanwhile lines of processes that are not known yet are kept back. `hidden` is the group, if it is not to be shown."""
         with self._changed:
             self._launching += 1
+            if hidden is not None:
+                self._hiding.add(hidden)
         try:
             yield
         finally:
             with self._changed:
                 self._launching -= 1
-                self._take_early()
+                if not self._launching:
+                    for process in list(self._early):
+                        for batch in self._pop_early(process):
+                            self._take(batch, self._find(batch))
+                    self._hiding.clear()
 
     def know(self, source: Source) -> None:
         with self._changed:
             self._sources.setdefault(source.pid, []).append(source)
+            for process, early in list(self._early.items()):
+                if any(self._find(batch) is source for batch in early):
+                    self._take_early(process, source)
 
     def _find(self, batch: Batch) -> Source | None:
-        return next((source for source in self._sources.get(str(batch.get("pid")), ()) if source.is_of(batch)), None)
+        """Nodes that share a machine share a reader of logs, which gives its own address: then the name tells. That of the
+        class is anybody's; while ranks are still to come, theirs may be the address."""
+        address, pid = process_of(batch)
+        name, sources = name_of(batch), self._sources.get(pid, [])
+        found = [source for source in sources if source.address == address] or [source for source in sources if source.name == name]
+        if not found and name in UNMADE and not self._launching:
+            found = sources
+        return found[-1] if found else None  # the newest: numbers are used again
 
-    def _take_early(self) -> None:
-        early, self._early = self._early, []
-        for batch in early:
-            self._take(batch)
+    def _pop_early(self, process: tuple[str, str]) -> list[Batch]:
+        early = self._early.pop(process, [])
+        self._early_count -= len(early)
+        return early
+
+    def _take_early(self, process: tuple[str, str], source: Source | None) -> None:
+        for batch in self._pop_early(process):
+            self._take(batch, source)
 
     def hear(self, batch: Batch) -> None:
         """Called by Ray's thread."""
         with self._changed:
-            if self._launching and self._find(batch) is None and len(self._early) < EARLY_MAX:
-                self._early.append(batch)
+            source = self._find(batch)
+            if source is None and self._launching:
+                self._keep_back(batch)
             else:
-                self._take(batch)
+                self._take_early(process_of(batch), source)
+                self._take(batch, source)
 
-    def _take(self, batch: Batch) -> None:
-        source = self._find(batch)
+    def _keep_back(self, batch: Batch) -> None:
+        if self._early_count < EARLY_MAX:
+            self._early.setdefault(process_of(batch), []).append(batch)
+            self._early_count += 1
+            return
+        if not self._is_full:
+            self._is_full = True
+            log.warning("workers write too much before they are ready: after %d batches of lines, what comes until then is not kept", EARLY_MAX)
+        self._take(batch, None)
+
+    def _take(self, batch: Batch, source: Source | None) -> None:
         if source is not None:
             batch = self._without_marks(source, batch)
         if source is not None and self._folder is not None and batch["lines"]:
@@ -108,9 +149,17 @@ class RayLogs:
             except OSError as error:
                 log.warning("output of %s:%d is not kept in %s: %s", source.group, source.rank, self._folder, error)
                 self._folder = None
-        if batch["lines"] and (source is None or source.is_shown):
+        if batch["lines"] and (not self._is_hidden(batch) if source is None else source.is_shown):
             for show in self._show:
                 show(batch)
+
+    def _is_hidden(self, batch: Batch) -> bool:
+        """Whether nobody's lines are of a group that is not to be shown: of one that was closed, or of a rank that never was
+        ready. A number alone would not do, as it may be another process's by now."""
+        name, (_, pid) = name_of(batch), process_of(batch)
+        if self._hiding and (name in UNMADE or name.rpartition(":")[0] in self._hiding):
+            self._hidden.add((pid, name))
+        return (pid, name) in self._hidden
 
     def _write(self, source: Source, batch: Batch) -> None:
         assert self._folder
@@ -149,6 +198,9 @@ class RayLogs:
                 del self._marks[mark]
 
     def forget(self, sources: list[Source]) -> None:
+        """Lines that come later are nobody's, but what was not to be shown still is not."""
         with self._changed:
             for source in sources:
                 self._sources[source.pid].remove(source)
+                if not source.is_shown:
+                    self._hidden.update((source.pid, name) for name in (*UNMADE, source.name))

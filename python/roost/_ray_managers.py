@@ -1,11 +1,10 @@
 """The managers of a run on Ray: named actors on node rank 0, over the C registry.
 
-Ray keeps one of each for as long as the driver lives: a killed one is made again, by Ray, from the same arguments,
-with the next epoch. What it remembered it has from a friend, another manager, which is told of every change before
-whoever asked for it is answered: registrations, locks and devices outlive the process. Two managers killed at the same
-moment may forget."""
+Ray keeps one of each for as long as the driver lives: a killed one is made again, by Ray, from the same arguments, with
+the next epoch and what is in its ledger: registrations, locks and devices outlive the process."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import logging
@@ -13,39 +12,25 @@ import os
 import secrets
 import threading
 import time
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from roost import _roost
+from roost import _ray_books, _roost
+from roost._arguments import fault
 from roost._errors import EngineError
 from roost._managers import make_error, read_answer
+from roost._ray_cluster import MANAGERS_GONE, state
+from roost._ray_holdings import Holdings, Kinds, Plain, plain, sets
+from roost._ray_ledger import Change, Ledger
 
 log = logging.getLogger("roost")
 
 # NodeManager comes last: it tells others of the run.
 NAMES = ("WorkerManager", "CollectiveManager", "NodeManager")
-FRIENDS = {"WorkerManager": "NodeManager", "CollectiveManager": "NodeManager", "NodeManager": "WorkerManager"}
 LOOK_SECONDS = 1.0  # between looks for processes that have ended
 AGAIN_SECONDS = 30.0  # while a manager is made again
-FRIEND_SECONDS = 10.0
-TAIL_MAX = 1000  # changes after which the whole is told anew
+ANSWERS_MAX = 200  # that are kept, should somebody ask again
 PAUSE = 0.1
-
-# ("ask", owner, actor, request, number, answer), ("gone", owner), ("hold", token, devices) or ("let_go", token)
-Change = tuple[Any, ...]
-
-
-class Memory:
-    """What a manager remembers: all of it as changes that make it, and those since, each with its place."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.edition = 0  # how often the whole was told anew
-        self.whole: list[Change] = []
-        self.tail: dict[int, Change] = {}
-
-    def changes(self) -> list[Change]:
-        return self.whole + [self.tail[place] for place in sorted(self.tail)]
 
 
 class Manager:
@@ -54,207 +39,227 @@ class Manager:
     def __init__(self, view: str | None, described: dict[str, Any], run_id: str, who: str) -> None:
         import ray
 
-        self._ray = ray
+        context = ray.get_runtime_context()
         self._registry = _roost.Registry(view)
         self._described, self._run_id, self._who = described, run_id, who
-        self._name: str = ray.get_runtime_context().get_actor_name() or ""
-        self._held: dict[str, dict[str, set[int]]] = {}  # by token
-        self._waiting: dict[tuple[int, int], tuple[asyncio.Future[bytes], str, bytes]] = {}
-        self._owners: dict[int, str] = {}  # Ray's id of the actor that each is
+        self._holdings = Holdings()
+        self._balancing = asyncio.Lock()
+        self._is_balanced = True  # Ray's books are as the holdings say
+        self._waiting: dict[tuple[int, int], tuple[asyncio.Future[bytes], str]] = {}  # with what is asked
+        self._owners: dict[int, str] = {}  # who each is, for Ray
+        self._answered: dict[tuple[int, int], str] = {}  # changes of late, should somebody ask again
         self._watch: asyncio.Task[None] | None = None
-        self._memory = Memory(1)
-        self._copies: dict[str, Memory] = {}  # what friends remember
-        self._answered: dict[tuple[int, int], bytes] = {}  # changes of late, should somebody ask again
-        self._keeping = asyncio.Lock()  # a friend hears of changes one after the other
-        self._ready: asyncio.Future[None] | None = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Ray's own, about how it asks itself
-            self._is_again = bool(ray.get_runtime_context().was_current_actor_reconstructed)
-        if self._is_again:  # it does not wait to be asked: its friends' memory is here, too
-            ray.get_runtime_context().current_actor.epoch.remote()
+        self._own_job = f"job:{context.get_job_id()}"  # ends with us
+        self._namespace: str = context.namespace
+        self._ledger = Ledger(context.get_job_id(), context.namespace, context.get_actor_name() or "")
+        for change in self._ledger.open():
+            self._apply(change)
+        self._registry.later()  # nobody waits
+        if self._owners or self._holdings.holders():  # they may have ended since
+            self._is_balanced = False
+            context.current_actor.epoch.remote()
 
     async def describe(self) -> dict[str, Any]:
         """What the run is, for processes that attach to it."""
         return self._described
 
     async def epoch(self) -> tuple[str, int, int]:
-        await self._remembering()
-        return self._run_id, self._memory.epoch, os.getpid()
+        self._begin_watch()
+        return self._run_id, self._ledger.epoch, os.getpid()
 
     # --- memory
 
-    async def _remembering(self) -> None:
-        """Once, before anything is answered."""
-        if self._is_again and self._ready is None:
-            self._ready = asyncio.ensure_future(self._recall())
-        if self._ready is not None:
-            await asyncio.shield(self._ready)
-
-    async def _recall(self) -> None:
-        found = await self._ask_friend(FRIENDS[self._name], "recall", self._name)
-        self._memory.epoch = (found.epoch if found else 1) + 1
-        for change in found.changes() if found else []:
-            self._apply(change)
-        self._registry.later()  # nobody waits
-        self._tell_anew()
-        for name, friend in FRIENDS.items():
-            if friend == self._name and (copy := await self._ask_friend(name, "remembered")) is not None:
-                self._copies[name] = copy
-        await self._ask_friend(FRIENDS[self._name], "remember_all", self._name, self._memory)
-
-    async def _ask_friend(self, name: str, method: str, *args: Any) -> Any:
-        """None when it is not there: then it will ask itself, as soon as it is."""
-        try:
-            friend = await asyncio.to_thread(self._ray.get_actor, name, self._ray.get_runtime_context().namespace)
-            return await asyncio.wait_for(getattr(friend, method).remote(*args), FRIEND_SECONDS)
-        except (ValueError, TimeoutError, self._ray.exceptions.RayError) as error:
-            log.info("%s gives %s no answer: %s", name, self._name, error)
-            return None
-
-    async def recall(self, name: str) -> Memory | None:
-        """What a friend that was killed remembered."""
-        return self._copies.get(name)
-
-    async def remembered(self) -> Memory | None:
-        return None if self._is_again and (self._ready is None or not self._ready.done()) else self._memory
-
-    async def remember_all(self, name: str, memory: Memory) -> None:
-        self._copies[name] = memory
-
-    async def remember(self, name: str, epoch: int, edition: int, place: int, change: Change) -> bool:
-        """False: the whole is needed."""
-        copy = self._copies.get(name)
-        if copy is None or (copy.epoch, copy.edition) != (epoch, edition):
-            return False
-        copy.tail[place] = change
-        return True
-
     def _apply(self, change: Change) -> None:
         match change:
-            case ("ask", owner, actor, request, number, answer):
-                if actor:
-                    self._owners[owner] = actor
-                self._registry.answer(owner, request)
+            case ["ask", owner, who, request]:
+                self._own(owner, who)
+                self._registry.answer(owner, request.encode())
+            case ["answered", owner, number, answer]:
                 self._note_answer(owner, number, answer)
-            case ("gone", owner):
+            case ["gone", owner]:
+                self._owners.pop(owner, None)
                 self._registry.owner_gone(owner)
-            case ("hold", token, devices):
-                self._held[token] = {node: set(numbers) for node, numbers in devices.items()}
-            case ("let_go", token):
-                self._held.pop(token, None)
+            case _:
+                self._holdings.apply(change)
 
-    def _tell_anew(self) -> None:
-        memory = self._memory
-        memory.edition += 1
-        memory.whole = [("ask", owner, self._owners.get(owner, ""), request, 0, b"") for owner, request in self._registry.requests()]
-        memory.whole += [("hold", token, {node: sorted(numbers) for node, numbers in devices.items()}) for token, devices in self._held.items()]
-        memory.tail.clear()
+    def _remember(self) -> list[Change]:
+        """All of it, as changes that make it."""
+        changes: list[Change] = [["ask", owner, self._owners.get(owner, ""), request.decode()] for owner, request in self._registry.requests()]
+        changes += [["answered", owner, number, answer] for (owner, number), answer in self._answered.items()]
+        return changes + self._holdings.changes()
 
-    def _note_answer(self, owner: int, number: int, answer: bytes) -> None:
-        if number:
-            self._answered[owner, number] = answer
-        if len(self._answered) > TAIL_MAX:
+    async def _keep(self, *changes: Change) -> None:
+        await self._ledger.add(*changes)
+        await self._ledger.tidy(self._remember)
+
+    async def _keep_answer(self, number: int, answer: bytes, *changes: Change) -> bytes:
+        """The answer, once its changes are kept; an error when they are not."""
+        try:
+            await self._keep(*changes)
+        except EngineError as error:
+            return json.dumps({"id": number, "error": {"code": error.code, "message": str(error), "hint": ""}}).encode()
+        return answer
+
+    def _own(self, owner: int, who: str) -> None:
+        if who and who != self._own_job:
+            self._owners.setdefault(owner, who)
+
+    def _note_answer(self, owner: int, number: int, answer: str) -> None:
+        self._answered[owner, number] = answer
+        if len(self._answered) > ANSWERS_MAX:
             del self._answered[next(iter(self._answered))]
-
-    async def _keep(self, change: Change) -> None:
-        """A friend knows of it when this returns, unless there is none."""
-        memory, friend = self._memory, FRIENDS[self._name]
-        async with self._keeping:
-            place = len(memory.tail)
-            memory.tail[place] = change
-            if len(memory.tail) <= max(TAIL_MAX, len(memory.whole)):
-                if await self._ask_friend(friend, "remember", self._name, memory.epoch, memory.edition, place, change) is not False:
-                    return
-            self._tell_anew()  # what has happened is in it
-            await self._ask_friend(friend, "remember_all", self._name, memory)
 
     # --- the registry
 
-    async def answer(self, owner: int, actor: str, number: int, request: bytes) -> bytes:
-        """The registry's answer to request `number` of a process, which is that actor (or none). The same number again
-        is the same request: its answer was lost."""
-        await self._remembering()
+    async def answer(self, owner: int, who: str, number: int, request: bytes) -> bytes:
+        """The registry's answer to request `number` of a process, which is an actor or the driver of a job. The same
+        number again is the same request: its answer was lost."""
         if (known := self._answered.get((owner, number))) is not None:
-            return known
-        if actor and owner not in self._owners:
-            self._owners[owner] = actor
-        if self._owners and self._watch is None:
-            self._watch = asyncio.create_task(self._watch_owners())
+            return known.encode()
+        if (owner, number) in self._waiting:
+            return await asyncio.shield(self._waiting[owner, number][0])
+        self._own(owner, who)
+        self._begin_watch()
         before = self._registry.changes
         answer = self._registry.answer(owner, request)
         if answer is None:
             future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-            self._waiting[owner, number] = future, actor, request
-            try:
-                return await future
-            finally:
-                self._waiting.pop((owner, number), None)
+            self._waiting[owner, number] = future, request.decode()
+            return await future
         if self._registry.changes != before:
-            self._note_answer(owner, number, answer)
-            await self._keep(("ask", owner, actor, request, number, answer))
+            self._note_answer(owner, number, answer.decode())
+            answer = await self._keep_answer(number, answer, ["ask", owner, who, request.decode()], ["answered", owner, number, answer.decode()])
             await self._hand_out()
         return answer
+
+    async def cancel(self, owner: int, number: int) -> bool:
+        """Whether a request that waited is taken back; if not, its answer is there, or on its way."""
+        request = json.dumps({"id": 0, "call": "Registry.cancel", "args": [number]}).encode()
+        answer = self._registry.answer(owner, request)
+        is_back = bool(answer and json.loads(answer).get("value"))
+        if is_back:
+            self._give_up(owner, number)
+        return is_back
+
+    def _give_up(self, owner: int, number: int) -> None:
+        """Nobody waits for its answer any more."""
+        future, _ = self._waiting.pop((owner, number), (None, ""))
+        if future is not None and not future.done():
+            future.set_result(b"")
 
     async def _hand_out(self) -> None:
         """Answers that somebody waits for."""
         for owner, answer in self._registry.later():
-            future, actor, request = self._waiting.get((owner, json.loads(answer)["id"]), (None, "", b""))
+            number = json.loads(answer)["id"]
+            future, request = self._waiting.pop((owner, number), (None, ""))
             if future is not None and not future.done():
-                await self._keep(("ask", owner, actor, request, 0, b""))
-                future.set_result(answer)
+                future.set_result(await self._keep_answer(number, answer, ["ask", owner, self._owners.get(owner, ""), request]))
+
+    # --- who has ended
+
+    def _begin_watch(self) -> None:
+        if self._watch is None and (self._owners or self._holdings.holders()):
+            self._watch = asyncio.create_task(self._watch_owners())
 
     async def _watch_owners(self) -> None:
         """Who has ended holds nothing any more."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for owner, actor in list(self._owners.items()):
-                if await asyncio.to_thread(has_ended, actor):
-                    del self._owners[owner]
-                    self._registry.owner_gone(owner)
-                    await self._keep(("gone", owner))
-                    await self._hand_out()
+            watched = {*self._owners.values(), *self._holdings.holders().values()}
+            gone = await asyncio.to_thread(ended, watched - {self._own_job, ""})
+            for token in [token for token, who in self._holdings.holders().items() if who in gone]:
+                with warned():
+                    await self.let_go(token)
+            if not self._is_balanced:
+                with warned():
+                    await self._balance()
+            for owner in [owner for owner, who in self._owners.items() if who in gone]:
+                self._apply(["gone", owner])
+                for number in [number for waiting, number in self._waiting if waiting == owner]:
+                    self._give_up(owner, number)
+                with warned():
+                    await self._keep(["gone", owner])
+                await self._hand_out()
 
     # --- devices of the run
 
-    async def hold(self, token: str, wanted: dict[str, list[int]]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """What of it nobody in the run holds yet is held under the token from now on; and what the run holds with it."""
-        await self._remembering()
-        if token not in self._held:
-            held = self._all_held()
-            missing = {node: set(numbers) - held.get(node, set()) for node, numbers in wanted.items()}
-            self._held[token] = {node: numbers for node, numbers in missing.items() if numbers}
-            await self._keep(("hold", token, plain(self._held[token])))
-        return plain(self._held[token]), plain(self._all_held())
+    async def hold(self, token: str, wanted: Plain, who: str, kinds: Kinds | None = None) -> tuple[Plain, Plain, Plain] | None:
+        """They are held under the token from now on, until `who` ends. What of them nobody in the run held, and what is to be
+        reserved, both told with settle() when it is done; and all that the run holds. None: not now, somebody else is about
+        to have them."""
+        known = self._holdings.get(token)
+        if known is None:
+            change = self._holdings.wish(token, sets(wanted), who, kinds or {})
+            if change is None:
+                return None
+            self._apply(change)
+            self._begin_watch()
+            await self._keep(change)
+            known = self._holdings.get(token)
+        return (plain(known.new), plain(known.reserves), plain(self._holdings.held())) if known else None
+
+    async def settle(self, token: str) -> None:
+        self._apply(["settle", token])
+        await self._keep(["settle", token])
 
     async def let_go(self, token: str) -> None:
-        await self._remembering()
-        if self._held.pop(token, None) is not None:
-            await self._keep(("let_go", token))
+        """Also before the token is held: then it never is."""
+        if token in self._holdings.gone:
+            return
+        known = self._holdings.get(token)
+        self._is_balanced = self._is_balanced and known is None
+        self._apply(["let_go", token])
+        await self._keep(["let_go", token])
+        if known is not None:
+            await self._balance()
 
-    async def holds(self) -> tuple[dict[str, list[int]], str]:
-        await self._remembering()
-        return plain(self._all_held()), self._who
+    async def _balance(self) -> None:
+        """What others hold that was reserved under a token which is gone is the run's to reserve."""
+        async with self._balancing:
+            changes = self._holdings.cover(f"run{secrets.token_hex(6)}")
+            for change in changes:
+                self._apply(change)
+            if changes:
+                await self._keep(*changes)
+            own = dict(self._holdings.own())
+            try:
+                await asyncio.to_thread(_ray_books.balance, self._namespace, own, list(self._holdings.gone))
+                self._is_balanced = True
+            except Exception as error:  # the next look tries again
+                self._is_balanced = False
+                log.warning("accelerators of this run are not reserved: %s", str(error).partition("\n")[0])
 
-    def _all_held(self) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for devices in self._held.values():
-            for node, numbers in devices.items():
-                found.setdefault(node, set()).update(numbers)
-        return found
+    async def holds(self) -> tuple[Plain, str]:
+        return plain(self._holdings.held()), self._who
 
 
-def plain(devices: dict[str, set[int]]) -> dict[str, list[int]]:
-    return {node: sorted(numbers) for node, numbers in sorted(devices.items()) if numbers}
-
-
-def has_ended(actor: str) -> bool:
-    from ray._private.state import actors
-
+@contextlib.contextmanager
+def warned() -> Iterator[None]:
+    """What is not kept is told, and nobody is there who could be."""
     try:
-        entry = actors(actor)
+        yield
+    except EngineError as error:
+        log.warning("%s", error)
+
+
+def who_asks(ray: Any) -> str:
+    """This process for Ray, which knows when it has ended."""
+    context = ray.get_runtime_context()
+    actor = context.get_actor_id()
+    return f"actor:{actor}" if actor else f"job:{context.get_job_id()}"
+
+
+def ended(watched: set[str]) -> set[str]:
+    """Those that Ray knows to have ended."""
+    try:
+        dead = {f"job:{entry['JobID']}" for entry in state().jobs() if entry.get("IsDead")} if any(who.startswith("job:") for who in watched) else set()
+        for who in watched:
+            kind, _, number = who.partition(":")
+            if kind == "actor" and (entry := state().actors(number)) and entry.get("State") == "DEAD":
+                dead.add(who)
     except Exception:  # the control store does not answer: nothing is known
-        return False
-    return bool(entry) and entry.get("State") == "DEAD"
+        return set()
+    return watched & dead
 
 
 class RayTransport:
@@ -278,29 +283,38 @@ class RayTransport:
         name = method.partition(".")[0]
         name = name if name in NAMES else "WorkerManager"
         if name not in self._managers:
-            self._managers[name] = self._ray.get_actor(name, namespace=self._namespace)
+            try:
+                self._managers[name] = self._ray.get_actor(name, namespace=self._namespace)
+            except ValueError as error:
+                raise LookupError(str(error)) from error
         return self._managers[name]
 
-    def _send(self, method: str, args: list[Any], number: int) -> Any:
-        request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
-        actor = self._ray.get_runtime_context().get_actor_id() or ""
-        return self._manager(method).answer.remote(self._who(), actor, number, request)
-
     def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
-        ray = self._ray
-        name, start = method.partition(".")[0], time.monotonic()
-        number = next(self._numbers)
+        errors, name = self._ray.exceptions, method.partition(".")[0]
+        owner, number = self._who(), next(self._numbers)
+        request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        missing_since: float | None = None
         while True:
+            began = time.monotonic()
             try:
-                return read_answer(ray.get(self._send(method, args, number), timeout=timeout))
-            except ray.exceptions.GetTimeoutError:
-                request = json.dumps({"id": 0, "call": "Registry.cancel", "args": [number]}).encode()
-                self._manager(method).answer.remote(self._who(), "", 0, request)
-                raise make_error("timeout", f"{method} was not answered after {timeout:g} seconds", "") from None
-            except ray.exceptions.RayActorError as error:
+                ref = self._manager(method).answer.remote(owner, who_asks(self._ray), number, request)
+                return read_answer(self._wait(method, ref, owner, number, deadline, timeout))
+            except (errors.ActorUnschedulableError, errors.RayActorError, LookupError) as error:
                 # It is being made again; what was asked is asked again, under the same number.
-                if time.monotonic() - start > min(AGAIN_SECONDS, timeout or AGAIN_SECONDS):
-                    raise EngineError(f"the {name} of the run has ended: {str(error).splitlines()[0]}") from error
+                now = time.monotonic()
+                if missing_since is None or now - began > 1:  # it was there meanwhile
+                    missing_since = now
+                if now - missing_since > AGAIN_SECONDS:
+                    raise fault(EngineError, f"the {name} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
                 time.sleep(PAUSE)
 
-
+    def _wait(self, method: str, ref: Any, owner: int, number: int, deadline: float | None, timeout: float | None) -> bytes:
+        """The answer; what is not answered in time is taken back, unless it has just been."""
+        try:
+            return self._ray.get(ref, timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
+        except self._ray.exceptions.GetTimeoutError:
+            with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
+                if not self._ray.get(self._manager(method).cancel.remote(owner, number), timeout=AGAIN_SECONDS):
+                    return self._ray.get(ref, timeout=AGAIN_SECONDS)  # type: ignore[no-any-return]
+            raise make_error("timeout", f"{method} was not answered after {timeout:g} seconds", "") from None

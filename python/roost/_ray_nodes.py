@@ -10,6 +10,7 @@ from typing import Any
 from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError, Timeout
+from roost._ray_cluster import has_token
 
 log = logging.getLogger("roost")
 
@@ -29,6 +30,12 @@ def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
 
     found: dict[str, Any] = {"python": sys.executable, "env": dict(os.environ), "pid": os.getpid()}
     found["missing"] = [path for path in interpreters if shutil.which(os.path.expanduser(path)) is None]
+    try:
+        from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+        found["has_token"] = bool(is_token_auth_enabled())
+    except ImportError:
+        found["has_token"] = False
     try:
         from roost import _roost as library
 
@@ -80,6 +87,11 @@ def check_probe(address: str, answer: dict[str, Any]) -> None:
         raise fault(
             EngineError, f"node {address} has roost {answer['version']}, but this is {_roost.version}",
             hint="install the same version on every node",
+        )  # fmt: skip
+    if has_token() and not answer["has_token"]:  # what it says to us would be refused, and our actors end unborn
+        raise fault(
+            EngineError, f"node {address} was started without a token, but this process wants one",
+            hint="set RAY_AUTH_MODE=disabled for this process, or start every node with RAY_AUTH_MODE=token",
         )  # fmt: skip
 
 
@@ -141,13 +153,10 @@ def node_rank_of(address: str, env: dict[str, str]) -> int | None:
         text = env.get(name, "")
         if not text:
             continue
-        try:
-            rank = int(text)
-        except ValueError:
-            rank = -1
-        if rank < 0:
+        # As the C library reads numbers: ASCII digits, nothing else; int() takes 1_0 and digits of other scripts too.
+        if not (text.isascii() and text.isdecimal()):
             raise fault(EngineError, f"{name} of node {address} is '{text}', which is no node rank", hint="set it to 0, 1, ... before `ray start` there")
-        return rank
+        return int(text)
     return None
 
 

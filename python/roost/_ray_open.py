@@ -12,6 +12,7 @@ from roost._errors import EngineError
 from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
 from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_ledger import sweep
 from roost._ray_managers import NAMES, RayTransport
 from roost._ray_nodes import build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
 
@@ -58,6 +59,7 @@ def begin(
     ray: Any, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
 ) -> RayEngine:  # fmt: skip
     warn_open(ray)
+    sweep()
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
     nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
@@ -99,7 +101,7 @@ def attach(namespace: str | None) -> RayEngine:
     if ray is not None:
         return keep(find_run(ray, wanted))
     ray = load_ray()
-    address = find_address(None)
+    address = find_address(None, None)
     if address is None:
         raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
     connect(ray, address, wanted or "roost")

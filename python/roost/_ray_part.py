@@ -17,8 +17,8 @@ AT_ONCE = 1 << 20  # bytes of one answer
 
 
 class Part:
-    """On one node. Its methods run on one event loop. Ray may hand over a later call before an earlier one, so what is
-    said is numbered."""
+    """On one node. Its methods run on one event loop. Ray may hand over a later call before an earlier one, or lose one or
+    its answer, so what is said is numbered, either way, and the same number again changes nothing."""
 
     def __init__(self, run_id: str, node_rank: int, node_id: str) -> None:
         check_node(node_rank, node_id)
@@ -27,9 +27,13 @@ class Part:
         self._heard = 0  # what was said up to here is in order
         self._early: dict[int, list[Message]] = {}
         self._is_over = False
+        self._hearing = asyncio.Lock()
+        self._told = -1
+        self._last: tuple[list[Message], bool] = ([], False)  # what was told with that number
 
     async def say(self, number: int, messages: list[Message]) -> None:
-        self._early[number] = messages
+        if number >= self._heard:
+            self._early[number] = messages
         while self._heard in self._early:
             self._unsent.extend(self._early.pop(self._heard))
             self._heard += 1
@@ -50,8 +54,15 @@ class Part:
         else:
             loop.remove_writer(fd)
 
-    async def hear(self) -> tuple[list[Message], bool]:
-        """What the part has said, when it has said something; and whether that was all."""
+    async def hear(self, number: int) -> tuple[list[Message], bool]:
+        """What the part has said since the number before, when it has said something; and whether that was all."""
+        async with self._hearing:
+            if number > self._told:  # a late copy of an old question takes nothing
+                self._last = await self._collect()
+                self._told = number
+            return self._last
+
+    async def _collect(self) -> tuple[list[Message], bool]:
         messages: list[Message] = []
         size = 0
         while size < AT_ONCE and not self._is_over:

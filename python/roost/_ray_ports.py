@@ -1,4 +1,4 @@
-"""Ports of the nodes of a run on Ray: leased there, by an actor a node, until the run ends."""
+"""Ports of the nodes of a run on Ray: leased there, by an actor a node, until those they are for have ended, or the run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +18,17 @@ class PortKeeper:
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
-        self._leases: list[_roost.Leases] = []
+        self._leases: dict[str, list[_roost.Leases]] = {}  # by who they are for
 
-    def lease(self, counts: tuple[int, ...]) -> list[int]:
+    def lease(self, counts: tuple[int, ...], owner: str) -> list[int]:
         leases = _roost.Leases(counts, self._run_id, own_environment())
-        # Whoever the ports are for binds them; until the run ends nobody else is given them.
+        # Whoever the ports are for binds them; until they are freed nobody else is given them.
         leases.release()
-        self._leases.append(leases)
+        self._leases.setdefault(owner, []).append(leases)
         return leases.ports
+
+    def free(self, owner: str) -> None:
+        self._leases.pop(owner, None)
 
 
 class RayPorts:
@@ -35,28 +38,34 @@ class RayPorts:
         self._ray, self._run_id = ray, run_id
         self._affinity, self._node_words, self._check_node = affinity, node_words, check_node
         self._keepers: dict[int, Any] = {}
-        self._leased: dict[int, set[int]] = {}
+        self._leased: dict[int, dict[str, set[int]]] = {}  # by node, and who they are for
 
     @property
     def keepers(self) -> dict[int, Any]:
         return self._keepers
 
-    def lease(self, node_rank: int, counts: tuple[int, ...]) -> list[int]:
-        """The first port of a block of each size."""
+    def lease(self, node_rank: int, counts: tuple[int, ...], owner: str) -> list[int]:
+        """The first port of a block of each size, until the owner's are freed."""
         while True:
-            ports = self._ask(node_rank, counts)
+            ports = self._ask(node_rank, counts, owner)
             if ports is None:
                 continue  # the keeper was killed: another takes its place
-            leased = self._leased.setdefault(node_rank, set())
+            leased = self._leased.setdefault(node_rank, {})
             blocks = {port + offset for port, count in zip(ports, counts, strict=True) for offset in range(count)}
-            if not blocks & leased:  # a new keeper does not know what the old one gave away
-                leased |= blocks
+            if not blocks & set().union(*leased.values()):  # a new keeper does not know what the old one gave away
+                leased.setdefault(owner, set()).update(blocks)
                 return ports
 
-    def _ask(self, node_rank: int, counts: tuple[int, ...]) -> list[int] | None:
+    def free(self, owner: str) -> None:
+        """Without waiting: of a keeper that is gone nothing is leased any more."""
+        for node_rank, leased in self._leased.items():
+            if leased.pop(owner, None) and node_rank in self._keepers:
+                self._keepers[node_rank].free.remote(owner)
+
+    def _ask(self, node_rank: int, counts: tuple[int, ...], owner: str) -> list[int] | None:
         errors, where = self._ray.exceptions, self._node_words(node_rank)
         try:
-            return self._ray.get(again(self._keeper(node_rank).lease).remote(counts), timeout=LEASE_SECONDS)  # type: ignore[no-any-return]
+            return self._ray.get(again(self._keeper(node_rank).lease).remote(counts, owner), timeout=LEASE_SECONDS)  # type: ignore[no-any-return]
         except errors.GetTimeoutError as error:
             raise fault(Timeout, f"no port was leased on {where} after {LEASE_SECONDS:g} seconds", hint="look at the raylet's log there") from error
         except errors.RayActorError as error:

@@ -23,7 +23,7 @@ def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
     """The snapshot, in node order."""
     ray = load_ray()
     refuse_initialised(ray)
-    found = find_address(address)
+    found = find_address(address, say)
     connect(ray, found, "roost-probe")
     try:
         warn_open(ray)

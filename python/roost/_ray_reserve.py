@@ -2,38 +2,36 @@
 
 Workers ask for no GPU of their own and are pinned to their node, so that collocated components fit; what
 they use is what the run reserved. Ray counts accelerators and never says which ones, so which device is
-whose is kept by the runs themselves (the NodeManager of each), and asked of every other run first."""
+whose is kept by the runs themselves (the NodeManager of each), and asked of every other run first.
+A process reserves what is not reserved in its run yet; what it leaves behind and others use, NodeManager does."""
 
-import importlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError, Timeout
-from roost._ray_cluster import SAY_EVERY, again, alive_nodes, running_namespaces
+from roost._ray_books import create_group, group_state, remove_group
+from roost._ray_cluster import MANAGERS_GONE, SAY_EVERY, again, check_alive, running_namespaces, state, told
+from roost._ray_holdings import Devices, Kinds, Plain, minus, plain, sets, union
+from roost._ray_managers import who_asks
 from roost._ray_nodes import resource_of
 
 log = logging.getLogger("roost")
 
 WAIT_SECONDS = 60.0
-ASK_SECONDS = 10.0
-
-Devices = dict[str, set[int]]  # numbers on a node, by Ray's id of it
+ASK_SECONDS = 30.0  # a manager that was killed is there again by then
+TURN_SECONDS = 0.2  # between questions whether another process of the run is done with reserving the same
 
 
 def devices_of(placements: _roost.Placements, cluster: _roost.Cluster, ids: list[str]) -> Devices:
-    """The accelerators that processes hold; those placed on nodes or robots hold none, whatever they see."""
+    """The accelerators that processes hold, by Ray's ids of their nodes."""
     held: Devices = {}
-    counting = {label for label, kind, *_ in cluster.groups if kind == _roost.accelerator_hardware}
-    if placements.strategy == "node":
-        return held
-    for placement in placements:
-        if placement.node_group_label in counting:
-            held.setdefault(ids[placement.cluster_node_rank], set()).update(placement.local_hardware_ranks)
+    for node_rank, number in placements.held_accelerators(cluster):
+        held.setdefault(ids[node_rank], set()).add(number)
     return held
 
 
@@ -55,50 +53,77 @@ class Reservation:
         self._ray, self._namespace, self._manager = ray, namespace, manager
         self._nodes = {node["id"]: node for node in nodes}
         self._is_reserving = is_reserving
-        self._groups: dict[str, Any] = {}  # by token; None where nothing was to be reserved
-
-    @property
-    def is_begun(self) -> bool:
-        return bool(self._groups)
+        self._held: dict[str, Devices] = {}  # by token, of launches that go on or have succeeded
+        self._kept: set[str] = set()  # of those that have
+        self._groups: dict[str, Any] = {}  # by token, where something was reserved under it
+        self._told: set[str] = set()  # nodes that were warned about
 
     def add(self, wanted: Devices, timeout: float = WAIT_SECONDS) -> str | None:
-        """Holds these too, under the token that is returned; None when the run holds all of them already."""
+        """Holds these, under the token that is returned, and that is then kept or dropped; None when this process holds
+        all of them already."""
         self._check_lost()
         self.check_alive(wanted)
-        token = secrets.token_hex(8)
-        # Told first and asked then: of two runs that do so at the same time, one at least sees the other.
-        plain = {node: sorted(numbers) for node, numbers in sorted(wanted.items())}
-        missing, held = self._ray.get(again(self._manager.hold).remote(token, plain), timeout=ASK_SECONDS)
-        if not missing:
-            self.drop(token)
+        if not minus(wanted, union(self._held.get(token, {}) for token in list(self._kept))):
             return None
+        token = secrets.token_hex(8)
+        timeout = min(timeout, WAIT_SECONDS)
+        kinds = self._kinds(wanted)
         try:
-            devices: Devices = {node: set(numbers) for node, numbers in missing.items()}
-            self._check_others(devices)
-            self._groups[token] = self._reserve(devices, held, min(timeout, WAIT_SECONDS)) if self._is_reserving else None
+            # Told first and asked then: of two runs that do so at the same time, one at least sees the other.
+            new, missing, held = self._hold(token, wanted, kinds, timeout)
+            self._check_others(sets(new))
+            if missing:
+                self._groups[token] = self._reserve(token, sets(missing), kinds, held, timeout)
+            if new or missing:
+                self._ask(again(self._manager.settle).remote(token))
         except BaseException:
             self.drop(token)
             raise
+        self._held[token] = wanted
         return token
+
+    def _hold(self, token: str, wanted: Devices, kinds: Kinds, timeout: float) -> tuple[Plain, Plain, Plain]:
+        deadline = time.monotonic() + timeout
+        while True:
+            answer: tuple[Plain, Plain, Plain] | None = self._ask(again(self._manager.hold).remote(token, plain(wanted), who_asks(self._ray), kinds))
+            if answer is not None:
+                return answer
+            if time.monotonic() >= deadline:
+                raise fault(Timeout, f"other launches of this run were still reserving the same accelerators after {timeout:g} seconds", hint="launch again, or one after the other")
+            time.sleep(TURN_SECONDS)
+
+    def keep(self, token: str | None) -> None:
+        """What was added is held until this process ends."""
+        if token is not None:
+            self._kept.add(token)
 
     def drop(self, token: str) -> None:
         """As if it had never been added."""
+        self._kept.discard(token)
+        self._held.pop(token, None)
+        try:
+            # Before the placement group is removed: what others hold is then wanted anew already.
+            self._ray.get(again(self._manager.let_go).remote(token), timeout=ASK_SECONDS)
+        except self._ray.exceptions.RayError as error:  # it has the message, and will do as it says
+            log.warning("the NodeManager of the run does not say that accelerators are free: %s", str(error).partition("\n")[0])
         group = self._groups.pop(token, None)
         if group is not None:
             remove_group(group)
-        self._ray.get(again(self._manager.let_go).remote(token), timeout=ASK_SECONDS)
+
+    def _ask(self, ref: Any) -> Any:
+        try:
+            with told(self._ray, "the NodeManager of the run does not answer", MANAGERS_GONE):
+                return self._ray.get(ref, timeout=ASK_SECONDS)
+        except Timeout:
+            raise fault(Timeout, f"the NodeManager of the run has not answered after {ASK_SECONDS:g} seconds", hint="look at the raylet's log of node 0") from None
 
     def check_alive(self, nodes: Iterable[str]) -> None:
-        alive = {node["NodeID"] for node in alive_nodes(self._ray)}
-        for node in sorted(set(nodes) - alive, key=self._rank):
-            raise fault(EngineError, f"{self._node_words(node)} is lost: Ray knows it no more", hint="`ray status` lists the nodes; its ranks are never moved to another")
+        check_alive(self._ray, {node: self._node_words(node) for node in sorted(nodes, key=self._rank)})
 
     def _check_lost(self) -> None:
         """Somebody may have removed a placement group of ours: what is placed on its devices is no longer reserved."""
-        from ray.util.placement_group import placement_group_table
-
         for token, group in list(self._groups.items()):
-            if group is not None and placement_group_table(group).get("state") == "REMOVED":
+            if group_state(group) == "REMOVED":
                 self.drop(token)
                 raise fault(
                     EngineError, f"the accelerators of this run are no longer reserved: its placement group {group.id.hex()} was removed by somebody else",
@@ -108,12 +133,16 @@ class Reservation:
     # --- other runs
 
     def _check_others(self, wanted: Devices) -> None:
+        if not wanted:
+            return
         for namespace in sorted(running_namespaces(self._ray) - {self._namespace}):
             try:
                 other = self._ray.get_actor("NodeManager", namespace=namespace)
                 held, who = self._ray.get(again(other.holds).remote(), timeout=ASK_SECONDS)
-            except Exception as error:  # it is just ending, or hangs: what it holds is not known
-                log.info("the run in namespace %s gives no answer: %s", namespace, error)
+            except (ValueError, self._ray.exceptions.ActorDiedError):  # it has just ended
+                continue
+            except Exception as error:
+                log.warning("the run in namespace '%s' does not say which accelerators it uses, they may be the same: %s", namespace, str(error).partition("\n")[0])
                 continue
             clashes = {node: set(held[node]) & numbers for node, numbers in wanted.items() if node in held}
             words = "; ".join(f"{self._node_words(node)}: {numbers_text(clashes[node])}" for node in sorted(clashes, key=self._rank) if clashes[node])
@@ -133,54 +162,48 @@ class Reservation:
 
     # --- Ray's books
 
-    def _bundle(self, node_id: str, count: int) -> dict[str, float]:
-        return {resource_of(self._nodes[node_id]["accelerator_type"]): float(count)}
-
-    def _create(self, wanted: Devices) -> Any:
-        from ray.util.placement_group import placement_group
-
-        nodes = sorted(wanted, key=self._rank)
-        bundles = [self._bundle(node, len(wanted[node])) for node in nodes]
-        name = f"{self._namespace}-{secrets.token_hex(4)}"  # several processes of a run may reserve
-        try:
-            return placement_group(bundles, strategy="SPREAD", name=name, bundle_label_selector=[{"ray.io/node-id": node} for node in nodes])
-        except TypeError:  # before Ray 2.49: a node is named by the resource that is its address
-            for bundle, node in zip(bundles, nodes, strict=True):
-                bundle[f"node:{self._nodes[node]['address']}"] = 0.001
-            return placement_group(bundles, strategy="SPREAD", name=name)
-
-    def _reserve(self, wanted: Devices, held: Mapping[str, Sequence[int]], timeout: float) -> Any:
-        """The placement group of these; `held` is what the run has then."""
-        counted = {node: numbers for node, numbers in wanted.items() if self._total(node) > 0}
-        for node in sorted(set(wanted) - set(counted), key=self._rank):
+    def _kinds(self, wanted: Devices) -> Kinds:
+        """Of the nodes where something is to be reserved."""
+        if not self._is_reserving:
+            return {}
+        for node in sorted({node for node in wanted if self._total(node) <= 0} - self._told, key=self._rank):
+            self._told.add(node)
             log.warning("%s has accelerators that Ray was not told of: they are not reserved", self._node_words(node))
-        for node in counted:
+        return {node: [resource_of(self._nodes[node]["accelerator_type"]), self._nodes[node]["address"]] for node in wanted if self._total(node) > 0}
+
+    def _reserve(self, token: str, wanted: Devices, kinds: Kinds, held: Plain, timeout: float) -> Any:
+        """The placement group of these; `held` is what the run has then."""
+        for node in wanted:
             self._check_total(node, len(held[node]))
-        if not counted:
-            return None
-        group = self._create(counted)
+        group = create_group(self._namespace, token, {node: wanted[node] for node in sorted(wanted, key=self._rank)}, kinds)
         try:
-            self._await(group, counted, timeout)
+            self._await(group, wanted, timeout)
         except BaseException:
             remove_group(group)
             raise
         return group
 
     def _await(self, group: Any, wanted: Devices, timeout: float) -> None:
-        from ray.util.placement_group import placement_group_table
-
         start = said = time.monotonic()
-        while not group.wait(timeout_seconds=1):  # Ray counts whole seconds
+        while not self._is_ready(group):
             now = time.monotonic()
             self.check_alive(wanted)
-            if placement_group_table(group).get("state") == "REMOVED":
-                raise fault(EngineError, f"the placement group of this run, {group.id.hex()}, was removed by somebody else while it waited", hint="launch again")
             lacking = self._lacking(wanted)
             if now - start >= timeout:
                 raise fault(Timeout, f"the accelerators of the run were not free after {timeout:g} seconds: {lacking}", hint="end what uses them (`ray status`), or place this run on others")
             if now - said >= SAY_EVERY:
                 said = now
                 log.warning("waiting for accelerators: %s", lacking)
+
+    def _is_ready(self, group: Any) -> bool:
+        """Waits a second."""
+        try:
+            is_ready: bool = group.wait(timeout_seconds=1)  # Ray counts whole seconds
+        except Exception:  # one that is gone is waited for by nobody
+            is_ready = False
+        if not is_ready and group_state(group) in ("REMOVED", None):
+            raise fault(EngineError, f"the placement group of this run, {group.id.hex()}, was removed by somebody else while it waited", hint="launch again")
+        return is_ready
 
     def _total(self, node_id: str) -> float:
         node = self._nodes[node_id]
@@ -196,8 +219,7 @@ class Reservation:
     def _lacking(self, wanted: Devices) -> str:
         """Which nodes have less free than is wanted, in words."""
         try:
-            state = importlib.import_module("ray._private.state")
-            free: Mapping[str, Mapping[str, float]] = state.available_resources_per_node()
+            free: Mapping[str, Mapping[str, float]] = state().available_resources_per_node()
         except Exception:
             free = {}
         words = []
@@ -210,19 +232,10 @@ class Reservation:
 
     def close(self, has_manager: bool) -> None:
         """Lets go of all; a run that ends takes its manager with it."""
-        tokens, groups = list(self._groups), [group for group in self._groups.values() if group is not None]
-        self._groups = {}
-        for group in groups:
-            remove_group(group)
+        tokens, groups = list(self._held), list(self._groups.values())
+        self._held, self._groups, self._kept = {}, {}, set()
         if has_manager:
             for token in tokens:
                 self._manager.let_go.remote(token)
-
-
-def remove_group(group: Any) -> None:
-    from ray.util.placement_group import remove_placement_group
-
-    try:
-        remove_placement_group(group)
-    except Exception as error:
-        log.info("a placement group could not be removed: %s", error)
+        for group in groups:
+            remove_group(group)

@@ -3,12 +3,15 @@ nodes of a Ray cluster (roost/part.h). What is run where, when and with what is 
 devices are reserved, one actor a node is made, and messages are carried."""
 
 import asyncio
+import contextlib
+import itertools
 import json
 import logging
 import os
 import select
 import struct
 import sys
+import time
 from typing import Any
 
 from roost import _roost
@@ -16,10 +19,11 @@ from roost._arguments import fault
 from roost._errors import EngineError
 from roost._ray import RayEngine
 from roost._ray_cluster import alive_nodes
+from roost._ray_holdings import Devices
 from roost._ray_nodes import LOCAL_NODE, environ_texts
 from roost._ray_open import open_cluster
 from roost._ray_part import Message, Part, readable
-from roost._ray_reserve import WAIT_SECONDS, Devices, Reservation
+from roost._ray_reserve import WAIT_SECONDS, Reservation
 
 log = logging.getLogger("roost")
 
@@ -28,6 +32,8 @@ BRIDGE = -1
 CARRIER = 3  # the descriptor
 NODES_SECONDS = 600.0
 READY_SECONDS = 120.0
+AGAIN_SECONDS = 60.0  # by then Ray knows whether a silent node is gone
+PAUSE = 0.1
 WORDS_MAX = 400
 
 
@@ -35,6 +41,13 @@ def error_json(error: _roost.Error) -> bytes:
     message, hint = str(error), error.hint or ""
     message = message.removesuffix(f" ({hint})") if hint else message
     return json.dumps({"error": {"code": error.code, "message": message, "hint": hint}}).encode()
+
+
+def as_ours(error: Exception) -> _roost.Error:
+    """What Ray raises where nobody foresaw it is no fault of the Python that was chosen."""
+    if isinstance(error, _roost.Error):
+        return error
+    return fault(EngineError, f"cannot join the Ray cluster: {type(error).__name__}: {death_line(error)}"[:WORDS_MAX], hint="`ray status` there tells how it is")
 
 
 def join(asked: dict[str, Any]) -> RayEngine:
@@ -72,7 +85,7 @@ def reserve(engine: RayEngine, asked: dict[str, Any]) -> None:
     resources = {node["NodeID"]: node["Resources"] for node in alive_nodes(engine._ray)}
     nodes = [node | {"resources": resources.get(node["id"], {})} for node in engine._nodes]
     engine._reservation = Reservation(engine._ray, engine.namespace, nodes, engine._managers["NodeManager"], asked["reserve"])
-    engine._reservation.add(wanted, WAIT_SECONDS)
+    engine._reservation.keep(engine._reservation.add(wanted, WAIT_SECONDS))
 
 
 class Bridge:
@@ -91,6 +104,9 @@ class Bridge:
             self._parts.append(actor.options(**options).remote(asked["run"], part["node"], part["id"]))
         engine._allocated.extend(self._parts)
         self._said = [0] * len(self._parts)
+        self._lost: set[int] = set()  # that the supervisor was told of
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._followers: list[asyncio.Task[None]] = []
 
     async def send(self, part: int, kind: int, body: bytes, file: bytes | None = None) -> None:
         async with self._sending:
@@ -98,14 +114,14 @@ class Bridge:
                 await writable(self._carrier.fileno())
 
     async def carry(self) -> None:
-        followers = [asyncio.create_task(self._follow(index)) for index in range(len(self._parts))]
+        self._followers = [asyncio.create_task(self._follow(index)) for index in range(len(self._parts))]
         try:
             while await self._hand_on():
                 pass
         except EOFError:  # the supervisor is gone
             pass
-        for follower in followers:
-            follower.cancel()
+        for task in [*self._followers, *self._tasks]:
+            task.cancel()
 
     async def _hand_on(self) -> bool:
         """What the supervisor says to parts, as one call each; False when it says that all is over."""
@@ -119,23 +135,50 @@ class Bridge:
             else:
                 said.setdefault(part, []).append((kind, message[1][HEAD.size :], message[2]))
         for part, messages in said.items():
-            self._say(part, messages)
+            task = asyncio.create_task(self._say_or_lose(part, self._number(part), messages))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return is_going_on
 
-    def _say(self, part: int, messages: list[Message]) -> Any:
+    def _number(self, part: int) -> int:
         self._said[part] += 1
-        return self._parts[part].say.remote(self._said[part] - 1, messages)
+        return self._said[part] - 1
+
+    async def _insist(self, method: Any, *args: Any) -> Any:
+        """The answer of a part. A question or an answer that was lost is asked for again, by its number, until Ray knows
+        that the part has ended."""
+        give_up = time.monotonic() + AGAIN_SECONDS
+        while True:
+            asked = time.monotonic()
+            try:
+                return await method.remote(*args)
+            except self._engine._ray.exceptions.ActorUnavailableError:
+                now = time.monotonic()
+                if now - asked > 1:  # it was there meanwhile
+                    give_up = now + AGAIN_SECONDS
+                if now > give_up:
+                    raise
+                await asyncio.sleep(PAUSE)
+
+    async def _say_or_lose(self, index: int, number: int, messages: list[Message]) -> None:
+        """A part that cannot be told is as good as gone."""
+        try:
+            await self._insist(self._parts[index].say, number, messages)
+        except Exception as error:
+            self._followers[index].cancel()
+            await self._lose(index, death_line(error))
 
     async def _follow(self, index: int) -> None:
         """What a part says, to its end."""
         part = self._parts[index]
         try:
-            await asyncio.wait_for(asyncio.wrap_future(self._say(index, []).future()), READY_SECONDS)
-            is_over = False
-            while not is_over:
-                messages, is_over = await part.hear.remote()
+            await asyncio.wait_for(self._insist(part.say, self._number(index), []), READY_SECONDS)
+            for number in itertools.count():
+                messages, is_over = await self._insist(part.hear, number)
                 for kind, body, file in messages:
                     await self.send(index, kind, body, file)
+                if is_over:
+                    break
             why = ""
         except (asyncio.CancelledError, EOFError):
             return
@@ -143,7 +186,14 @@ class Bridge:
             why = f"its actor has not started after {READY_SECONDS:g} seconds"
         except Exception as error:
             why = death_line(error)
-        await self.send(index, _roost.PART_GONE, why.encode(errors="replace")[:WORDS_MAX])
+        await self._lose(index, why)
+
+    async def _lose(self, index: int, why: str) -> None:
+        if index in self._lost:
+            return
+        self._lost.add(index)
+        with contextlib.suppress(EOFError):  # nobody is there who could be told
+            await self.send(index, _roost.PART_GONE, why.encode(errors="replace")[:WORDS_MAX])
 
 
 def death_line(error: BaseException) -> str:
@@ -184,8 +234,8 @@ def main() -> int:
     asked = first_message(carrier)
     try:
         engine = join(asked)
-    except _roost.Error as error:
-        carrier.send(_roost.PART_MESSAGE, HEAD.pack(BRIDGE, _roost.PART_REFUSED) + error_json(error))
+    except Exception as error:
+        carrier.send(_roost.PART_MESSAGE, HEAD.pack(BRIDGE, _roost.PART_REFUSED) + error_json(as_ours(error)))
         return 1
     try:
         asyncio.run(serve(carrier, engine, asked))

@@ -68,12 +68,20 @@ class DeviceLock:
 
     def __init__(self, worker: "Worker") -> None:
         self._worker = worker
+        self._depth = 0  # the manager counts no nesting
+        self._changing = threading.Lock()
 
     def acquire(self) -> None:
-        self._manager().acquire_devices(self._worker._worker_address, self._worker.global_accelerator_ids)
+        with self._changing:
+            if self._depth == 0:
+                self._manager().acquire_devices(self._worker._worker_address, self._worker.global_accelerator_ids)
+            self._depth += 1
 
     def release(self) -> None:
-        self._manager().release_devices(self._worker._worker_address, self._worker.global_accelerator_ids)
+        with self._changing:
+            if self._depth <= 1:
+                self._manager().release_devices(self._worker._worker_address, self._worker.global_accelerator_ids)
+            self._depth = max(0, self._depth - 1)
 
     def _manager(self) -> Any:
         from roost._managers import DeviceLockManager
@@ -133,7 +141,8 @@ class Worker:
         try:
             WorkerManager.get_proxy().register_worker(self._worker_address, self.worker_info)
         except EngineError as error:
-            self.log_debug(f"not registered: {error}")
+            if self._rank == 0:  # one word for all of them
+                self.log_warning(f"the managers of the run cannot be reached, and do not know this group: {error}")
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
         """Everything that the environment of its process tells a worker."""
@@ -248,7 +257,7 @@ class Worker:
             hardware_infos=self.hardware_infos,
         )
 
-    @property
+    @functools.cached_property
     def device_lock(self) -> DeviceLock:
         return DeviceLock(self)
 

@@ -32,6 +32,9 @@ WAIT = 300  # a watchdog, ten times what is needed
 # A lost node is noticed sooner than by default.
 HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4"}
 
+# Every raylet takes the machine for its own and starts workers ahead of need, a second of CPU each.
+FRUGAL = {"RAY_worker_maximum_startup_concurrency": "1", "RAY_prestart_worker_first_driver": "0"}
+
 
 def free_port() -> int:
     """A port that is free now; the head's is chosen by us, as Ray's own choice can be taken."""
@@ -131,7 +134,8 @@ class RayCluster:
     """Nodes with addresses 127.0.0.2, .3, ...; the first that is listed is the head.
 
     `addresses` gives the last number of each node's address, in the order they join, the head's first.
-    `variables` are environment variables of single nodes, by their place in that order.
+    `variables` are environment variables of single nodes, by their place in that order. `is_frugal`: nodes start only the
+    workers that are asked for, one after the other; for benches, Ray is left as it is.
     """
 
     def __init__(
@@ -144,6 +148,7 @@ class RayCluster:
         token: bool = True,
         cpus: int = 8,
         environment: dict[str, str] | None = None,
+        is_frugal: bool = True,
     ) -> None:
         self.last_bytes = addresses or list(range(2, 2 + nodes))
         counts = gpus if isinstance(gpus, list) else [gpus] * len(self.last_bytes)
@@ -159,7 +164,7 @@ class RayCluster:
             "PYTHONPATH": str(ROOT / "tests/python"),
             "PYTHONUNBUFFERED": "1",
             "ROOST": os.environ.get("ROOST", str(ROOT / "build/roost")),
-        } | (environment or {})  # fmt: skip
+        } | (FRUGAL if is_frugal else {}) | (environment or {})  # fmt: skip
         if token:
             path = self.folder / "token"
             path.write_text(secrets.token_hex(32))
@@ -169,6 +174,7 @@ class RayCluster:
             {"address": f"127.0.0.{last}", "gpus": count, "cpus": cpus, "variables": (variables or {}).get(index, {})}
             for index, (last, count) in enumerate(zip(self.last_bytes, counts, strict=True))
         ]  # fmt: skip
+        self.is_frugal = is_frugal
         self.holder: subprocess.Popen[str] | None = None
         self.looker: Session | None = None
 
@@ -195,7 +201,7 @@ class RayCluster:
         self.holder = subprocess.Popen(
             [sys.executable, __file__], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
         )  # fmt: skip
-        self.tell({"nodes": self.nodes, "port": self.port})
+        self.tell({"nodes": self.nodes, "port": self.port, "is_frugal": self.is_frugal})
 
     def tell(self, request: Any) -> Any:
         """Sends the holder a request and returns its answer."""
@@ -252,6 +258,10 @@ class RayCluster:
         and devices that are taken."""
         return self._look(LOOK.replace("SECONDS", str(seconds)))
 
+    def kept(self) -> list[str]:
+        """What is kept for the managers of runs."""
+        return self._look("from ray.experimental.internal_kv import _internal_kv_list as keys\nprint(json.dumps([key.decode() for key in keys('', namespace='roost')]))")  # type: ignore[no-any-return]
+
     def await_nodes(self, count: int) -> None:
         """Until the cluster has noticed who came and who was lost."""
         self._look(f"while sum(node['Alive'] for node in ray.nodes()) != {count}: time.sleep(0.1)\nprint('null')")
@@ -294,8 +304,15 @@ class Holder:
     """The process that holds the nodes."""
 
     def __init__(self, request: dict[str, Any]) -> None:
+        from ray._private import utils
+        from ray._private.node import Node
         from ray.cluster_utils import Cluster
 
+        # Started even without a dashboard, to count what nobody counts here. The agents of nodes do without what a plain
+        # `pip install ray` does not have: reports of the machine, a second of CPU a node and more while it lives.
+        Node.start_api_server = lambda *args, **words: None  # type: ignore[method-assign]
+        if request["is_frugal"]:
+            utils.get_dashboard_dependency_error = lambda: ImportError("not needed")  # type: ignore[assignment]
         self.cluster = Cluster()
         self.started: dict[str, Any] = {}
         self.lost: list[Any] = []
@@ -306,7 +323,7 @@ class Holder:
 
     def add(self, node: dict[str, Any]) -> None:
         is_head = not self.started
-        settings: dict[str, Any] = {"gcs_server_port": self.request["port"], "include_dashboard": False} if is_head else {}
+        settings: dict[str, Any] = {"gcs_server_port": self.request["port"], "include_dashboard": False, "no_monitor": True} if is_head else {}
         # A worker inherits its raylet's environment, which is ours at the moment it starts.
         before = dict(os.environ)
         os.environ.update(node["variables"])

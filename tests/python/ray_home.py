@@ -17,6 +17,7 @@ from engine import Engine
 from ray_cluster import RayCluster
 
 import roost
+from roost._config import read_config
 from roost._group import GROUPS
 
 
@@ -44,9 +45,11 @@ def part_of(base: roost.Cluster, spec: str, config: Any = None) -> roost.Cluster
     """The first nodes of the cluster with fewer accelerators."""
     from roost._ray_nodes import build_cluster
 
-    count, each = map(int, spec.split("x"))
+    size, _, model = spec.partition(" ")
+    count, each = map(int, size.split("x"))
     nodes = [
         {"node_rank": node.node_rank, "id": node.ray_id, "address": node.node_ip, "num_cpus": node.num_cpus, "num_accelerators": each}
+        | ({"accelerator_model": model} if model else {})
         for node in base.nodes[:count]
     ]  # fmt: skip
     engine = copy.copy(base._ray_engine())
@@ -54,6 +57,7 @@ def part_of(base: roost.Cluster, spec: str, config: Any = None) -> roost.Cluster
     engine.value = build_cluster(json.dumps({"roost": 1, "cluster": {"nodes": nodes}}), config, count)
     engine._nodes = [engine.value.node(rank) for rank in range(count)]
     engine.ids = engine.ids[:count]
+    engine.config = config
     part = roost.Cluster._of(engine.value, config, None)
     part._namespace, part._timeout = None, 120.0
     part._take_engine(engine)
@@ -73,7 +77,8 @@ class RayHome:
         self.engine = Engine(home)  # for pipes and places
 
     def cluster(self, spec: str = "1x4", **words: Any) -> roost.Cluster:
-        return part_of(self.base, spec)
+        """As roost.Cluster, of the words that the suite uses."""
+        return part_of(self.base, spec, read_config("cluster_cfg", words["cluster_cfg"]) if "cluster_cfg" in words else None)
 
     def script(self, text: str, *, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
         path = self.home / "script.py"

@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 import pytest
-from roost import Cluster, EngineError, Error, RankError, WorkerError
+from roost import Cluster, EngineError, Error, RankError, WorkerError, WorkerGroup
 from worker_home import WorkerHome
 
 pytestmark = pytest.mark.local
@@ -89,6 +89,36 @@ def test_a_taken_name_is_said(own_workers: WorkerHome) -> None:
     cluster.allocate(Counter, "counter", 0, 0, {})
     with pytest.raises(EngineError, match="'counter' is running already"):
         cluster.allocate(Counter, "counter", 0, 1, {})
+
+
+def test_the_newest_cluster_that_is_there_is_meant(own_workers: WorkerHome) -> None:
+    kept = own_workers.cluster("1x4")
+    own_workers.cluster("1x2")  # and gone
+    assert Cluster.allocate(Counter, "counter", 0, 3, {}).add(1).wait(60) == 1
+    assert kept.num_accelerators == 4
+
+
+def test_a_process_by_hand_is_no_group(own_workers: WorkerHome) -> None:
+    own_workers.cluster("1x4").allocate(Counter, "counter", 0, 0, {})
+    with pytest.raises(EngineError, match=r"'counter' is a process that Cluster.allocate\(\) started, and no group: keep its handle"):
+        WorkerGroup.from_group_name(Counter, "counter")
+
+
+SPEAKING = """
+import roost
+class Speaker:
+    def speak(self, word):
+        print(word, flush=True)
+if __name__ == "__main__":
+    cluster = roost.Cluster(cluster="1x4")
+    for name, is_quiet in (("quiet", True), ("loud", False)):
+        cluster.allocate(Speaker, name, 0, 0, {}, disable_distributed_log=is_quiet).speak(name).wait(60)
+"""
+
+
+def test_what_a_process_writes_is_shown_unless_it_is_not_wanted(own_workers: WorkerHome) -> None:
+    done = own_workers.script(SPEAKING)
+    assert (done.returncode, done.stdout) == (0, "[loud/0] loud\n"), done.stderr
 
 
 def test_a_failing_constructor_is_told_by_the_first_call(own_workers: WorkerHome) -> None:

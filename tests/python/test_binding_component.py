@@ -158,3 +158,16 @@ def test_other_sections_are_left_alone() -> None:
     whole = config({"actor,rollout,reward": "0-3"}, actor={"model": {"path": object(), "tensor_model_parallel_size": 2}, "optim": object()}, trainer=object())
     placement = ModelParallelComponentPlacement(whole, Cluster(cluster="1x4"))
     assert placement.actor_tp_size == 2
+
+
+def test_processes_on_nodes_or_robots_hold_no_accelerators() -> None:
+    groups = [{"label": "robot", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.1"}]}}]
+    rows = {"actor": "1-2", "env": {"node_group": "node", "placement": "0-1"}, "arm": {"node_group": "robot", "placement": 0}}
+    text = config(rows, 2)
+    text["cluster"]["node_groups"] = groups
+    cluster = Cluster(cluster="2x2", cluster_cfg=text)
+    placement = HybridComponentPlacement(text, cluster)
+    held = {name: placement.get_strategy(name).get_placement(cluster).held_accelerators(cluster._value) for name in rows}
+    assert held == {"actor": [(0, 1), (1, 0)], "env": [], "arm": []}
+    with pytest.raises(TypeError, match="cluster"):
+        placement.get_strategy("actor").get_placement(cluster).held_accelerators(cluster)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from roost import _roost
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["roost", *(f"roost.{module.name}" for module in pkgutil.iter_modules(roost.__path__) if module.name != "_roost")]
-WITH_EXAMPLES = {"roost", "roost._addresses", "roost._cluster", "roost._component", "roost._config", "roost._errors", "roost._nodes", "roost._strategy", "roost._worker", "roost.slime"}
+WITH_EXAMPLES = {"roost", "roost._addresses", "roost._cluster", "roost._component", "roost._config", "roost._nodes", "roost._strategy", "roost._worker", "roost.slime"}
 
 
 @pytest.mark.parametrize("name", MODULES)

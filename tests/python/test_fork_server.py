@@ -414,3 +414,16 @@ def test_a_server_that_is_killed_over_a_request_leaves_nothing_of_it(played: Sup
             assert second.recv(1) == b""  # what came along went with it
         first.sendall(b"4")  # who was born before does not feel it
         assert played.reap(pid) == 4
+
+
+@pytest.mark.parametrize("vendor", ["NVIDIA", "AMD", "ASCEND", "INTEL", "MUSA", "KUNLUN"])
+def test_what_differs_between_ranks_is_not_there_while_modules_are_imported(tmp_path: Path, vendor: str) -> None:
+    from roost._fork_server import OF_ONE_RANK
+
+    config = {"cluster": {"num_nodes": 2, "component_placement": {"a": "0-7"}}, "roost": {"launch": {"a": {"command": ["x"]}}}}
+    (tmp_path / "c.yaml").write_text(json.dumps(config))
+    command = [os.environ.get("ROOST", str(Path(__file__).parents[2] / "build/roost")), "plan", "--commands", "--json", "--cluster", f"2x4 {vendor}", tmp_path / "c.yaml"]
+    plan = json.loads(subprocess.check_output(command))
+    first, *others = [process["env"] for process in plan["components"][0]["processes"]]
+    differing = {name for other in others for name in first.keys() | other.keys() if first.get(name) != other.get(name)}
+    assert {"RANK", "WORKER_NAME"} < differing <= set(OF_ONE_RANK)

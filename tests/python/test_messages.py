@@ -98,6 +98,8 @@ OTHER_TEXTS = {
     "write roost.logs.dir as an absolute path": "its cure",
     "cannot make the channel to the supervisor: %s": "src/launch/run_test.c",
     "raise the limit of open files: ulimit -n": "its cure",
+    "a group of %d processes needs %d open files here (one for each, and %d are open), but this process may have %d": "tests/python/test_worker_life.py, with its cure",
+    "raise the limit before it starts: ulimit -Sn %d": "the same",
     "cannot reach the supervisor of the run: %s": "a supervisor killed while it is spoken to: tests/python/test_engine_kills.py meets it at random",
     "try again": "its cure",
     "cannot write to '%s': %s": "a full runtime directory",

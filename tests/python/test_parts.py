@@ -109,11 +109,18 @@ class Run:
                 found.append(int(pid))
         return found
 
+    def left(self, has_folders: bool = False) -> list[str]:
+        """What of it is on this machine. Folders may be, where the guardians of the nodes, whose machine this is, were killed with
+        everything else."""
+        folders = [] if has_folders else self.home.folder.glob("roost-part-*")
+        groups = Path("/sys/fs/cgroup/unified").glob(f"roost-{self.folder.name}")
+        return [*map(str, self.pids()), *map(str, folders), *map(str, groups)]
+
     def is_gone(self, has_folders: bool = False) -> bool:
-        """Nothing of it is on this machine. Folders may be, where the guardians of the nodes, whose machine this is, were killed
-        with everything else."""
-        name = self.folder.name
-        until(lambda: not self.pids() and (has_folders or not list(self.home.folder.glob("roost-part-*"))) and not Path(f"/sys/fs/cgroup/unified/roost-{name}").exists(), f"{self.pids()} are gone")
+        deadline = time.monotonic() + WAIT
+        while left := self.left(has_folders):
+            assert time.monotonic() < deadline, left
+            time.sleep(0.01)
         return True
 
     def guards(self, node: int) -> dict[str, int]:
@@ -205,6 +212,16 @@ def test_who_is_not_ready_ends_the_run(home: Home, text: str, ready: dict[str, A
     assert run.end() == status
     assert re.search(said, run.err), run.err
     assert run.is_gone()
+
+
+def test_a_run_ends_after_the_guardian_of_every_node(home: Home) -> None:
+    """Where the nodes are this machine, the run's own guardian ends theirs: one that has much to remove comes first."""
+    litter = "import os, time; log = os.path.dirname(os.readlink('/proc/self/fd/1')); [open(f'{log}/{i}', 'w').close() for i in range(20000)]; print('up', flush=True); time.sleep(1000)"
+    run = home.start({"a": "5"}, {"a": {"command": [sys.executable, "-c", litter]}})
+    run.await_lines(1, "up")
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end() == 128 + signal.SIGTERM
+    assert run.left() == []
 
 
 def test_one_failure_stops_all_nodes(home: Home) -> None:

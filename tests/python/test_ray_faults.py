@@ -4,15 +4,17 @@ Tests without a cluster come first; then those that need one of their own."""
 
 import json
 import os
-import random
+import re
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from engine import wait_gone
 from ray_cluster import HEALTH, ROOT, WAIT, RayCluster, free_port, last_json
 
 pytestmark = pytest.mark.ray
@@ -85,83 +87,18 @@ def test_versions_are_read_whatever_is_behind_them() -> None:
     assert [next_namespace(set(taken)) for taken in ([], ["roost"], ["roost", "roost_1"], ["roost_1"], ["other"])] == ["roost", "roost_1", "roost_2", "roost", "roost"]
 
 
-def node(address: str, gpus: float = 8, head: bool = False, **labels: str) -> dict[str, Any]:
-    resources = {"CPU": 4.0} | ({"GPU": gpus} if gpus else {}) | ({"node:__internal_head__": 1.0} if head else {})
-    return {"NodeID": f"id-{address}", "NodeManagerAddress": address, "Alive": True, "Resources": resources, "Labels": labels}
+def test_a_rank_on_another_node_or_with_other_variables_is_not_as_planned() -> None:
+    from roost._ray_group import Report, differences
 
-
-def answer(accelerators: int = 0, kind: str = "NO_ACCEL", **env: str) -> dict[str, Any]:
-    return {"node": {"num_accelerators": accelerators, "accelerator_type": kind, "accelerator_model": None}, "env": env}
-
-
-def order(nodes: list[dict[str, Any]], answers: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
-    from roost._ray_nodes import build_cluster, snapshot
-
-    cluster = build_cluster(snapshot(nodes, answers), None, 0)
-    found = [cluster.node(rank) for rank in range(cluster.num_nodes)]
-    return [(entry["address"], entry["accelerator_type"], entry["num_accelerators"]) for entry in found]
-
-
-def test_the_head_comes_first_then_addresses_by_value_in_whatever_order_nodes_are_listed() -> None:
-    nodes = [node("10.0.0.10"), node("10.0.0.9", head=True), node("10.0.0.2"), node("10.0.0.1", gpus=0)]
-    for _ in range(20):
-        random.shuffle(nodes)
-        assert [address for address, _, _ in order(nodes, [answer() for _ in nodes])] == ["10.0.0.9", "10.0.0.1", "10.0.0.2", "10.0.0.10"]
-
-
-def test_ranks_given_to_nodes_win_and_are_for_all_or_none() -> None:
-    import roost
-
-    nodes = [node("10.0.0.1", head=True), node("10.0.0.2"), node("10.0.0.3")]
-    ranks = [answer(ROOST_NODE_RANK="2"), answer(RLINF_NODE_RANK="0"), answer(ROOST_NODE_RANK="1", RLINF_NODE_RANK="7")]
-    assert [address for address, _, _ in order(nodes, ranks)] == ["10.0.0.2", "10.0.0.3", "10.0.0.1"]
-    with pytest.raises(roost.Error, match="in 'the Ray cluster' 1 of 3 nodes have a node_rank"):
-        order(nodes, [answer(), answer(RLINF_NODE_RANK="0"), answer()])
-    with pytest.raises(roost.EngineError, match="RLINF_NODE_RANK of node 10.0.0.2 is 'one', which is no node rank"):
-        order(nodes, [answer(), answer(RLINF_NODE_RANK="one"), answer()])
-
-
-def test_accelerators_are_the_probes_else_rays_and_the_smaller_where_they_differ(caplog: pytest.LogCaptureFixture) -> None:
-    rows = [
-        (node("10.0.0.1", gpus=8), answer(), ("NV_GPU", 8)),
-        (node("10.0.0.1", gpus=0), answer(4, "NV_GPU"), ("NV_GPU", 4)),
-        (node("10.0.0.1", gpus=8), answer(4, "NV_GPU"), ("NV_GPU", 4)),
-        (node("10.0.0.1", gpus=2), answer(4, "NV_GPU"), ("NV_GPU", 2)),
-        (node("10.0.0.1", gpus=0), answer(), ("NO_ACCEL", 0)),
-        (node("10.0.0.1", gpus=4, **{"ray.io/accelerator-type": "AMD-Instinct-MI300X"}), answer(), ("AMD_GPU", 4)),
-    ]
-    for listed, told, expected in rows:
-        assert order([listed], [told])[0][1:] == expected
-    assert [record.getMessage() for record in caplog.records] == [
-        "node 10.0.0.1 has 4 accelerators, but Ray was told of 8 there: 4 are used",
-        "node 10.0.0.1 has 4 accelerators, but Ray was told of 2 there: 2 are used",
-    ]
+    report = Report.__new__(Report)
+    report.node_id, report.variables = "a1", {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": None}
+    assert differences({"RANK": "0", "WORLD_SIZE": "2"}, report, "a1") == []
+    assert differences({"RANK": "1", "LOCAL_RANK": "0"}, report, "b2") == [
+        "it runs on node a1 and not on b2", "RANK is '0' and not '1'", "LOCAL_RANK is None and not '0'"
+    ]  # fmt: skip
 
 
 # --- with a cluster
-
-
-def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join(tmp_path: Path) -> None:
-    """By explicit node ranks, whoever is the head; and without, as the head comes first and the others by address. The plan
-    is made against the live cluster."""
-    last_bytes = range(2, 6)
-    (tmp_path / "c.yaml").write_text(json.dumps({"cluster": {"num_nodes": len(last_bytes), "component_placement": {"actor": "all", "rollout": "1:0,3-8:1-6"}}}))
-    maps = set()
-    for turn in range(20 if IS_SOAK else 5):
-        joining, ranks = random.sample(last_bytes, len(last_bytes)), {}
-        if turn % 2 == 0:
-            ranks = {place: {"ROOST_NODE_RANK": str(last - 2)} for place, last in enumerate(joining)}
-        else:
-            joining.sort(key=lambda last: last != 2)
-        with RayCluster(addresses=joining, gpus=joining, variables=ranks) as cluster:
-            command = [cluster.environment["ROOST"], "plan", "--engine", "ray", "--json", "c.yaml"]
-            done = subprocess.run(command, env=cluster.driver(ROOST_PYTHON=sys.executable), cwd=tmp_path, capture_output=True, text=True, timeout=WAIT)
-        assert done.returncode == 0, done.stderr
-        plan = json.loads(done.stdout)
-        addresses = [node["address"] for node in plan["cluster"]["nodes"]]
-        maps.add(json.dumps([[component["name"], process["rank"], addresses[process["cluster_node_rank"]], process["visible_accelerators"]] for component in plan["components"] for process in component["processes"]]))
-    slots = [[f"127.0.0.{last}", [str(number)]] for last in last_bytes for number in range(last)]
-    assert maps == {json.dumps([["actor", rank, *slot] for rank, slot in enumerate(slots)] + [["rollout", rank, *slot] for rank, slot in enumerate([slots[1], *slots[3:9]])])}
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +153,60 @@ def test_late_and_lost_nodes_are_told(small: RayCluster) -> None:
     assert told[5].startswith("node 1 (127.0.0.3) is lost")
 
 
+LOST_FIRST = """
+    import json, os, sys
+    import ray, roost, roost._ray_managers, roost._ray_nodes
+    sys.path.insert(0, os.getcwd())
+    from lost import Sitter
+    roost._ray_nodes.node_rank_of = lambda address, env: 0 if address == "127.0.0.6" else 1
+    roost._ray_managers.AGAIN_SECONDS = 1
+    cluster = roost.Cluster(num_nodes=2, engine="ray")
+    group = Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([1]), name="sitters")
+    print("ready", flush=True)
+    input()
+    while sum(node["Alive"] for node in ray.nodes()) != 1:
+        pass
+    found = [group.sit().wait()]
+    engine = cluster._engine_link()
+    for wish in (
+        lambda: Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([1]), name="late"),
+        lambda: engine.reserve({engine.ids[1]: {0}}, 5),
+        lambda: engine.find_managers(),
+        lambda: roost.NodeManager.get_proxy().get_num_gpus_per_node(),
+        lambda: engine._ports.lease(0, (1,), "test"),
+    ):
+        try:
+            wish()
+        except roost.EngineError as error:
+            found.append(str(error))
+    print(json.dumps(found), flush=True)
+    """
+
+
+def test_without_node_rank_0_calls_go_on_and_what_needs_its_managers_says_so(small: RayCluster) -> None:
+    path = f"{small.environment['PYTHONPATH']}:{small.folder}"
+    (small.folder / "lost.py").write_text("from roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        return 7\n")
+    small.await_nodes(1)
+    driver = small.start(textwrap.dedent(LOST_FIRST), PYTHONPATH=path)
+    try:
+        small.add_node(6, gpus=2, variables={"PYTHONPATH": path})
+        assert driver.stdout and driver.stdin
+        line = next((line for line in driver.stdout if line.startswith("ready")), None)
+        assert line, driver.stderr.read() if driver.stderr else ""
+        small.kill_node(6)
+        out, err = driver.communicate("\n", timeout=WAIT)
+    finally:
+        driver.kill()
+    called, launched, held, managers, asked, leased = last_json(out, err)
+    cure = "(managers end with node rank 0 and with their driver: groups that run can still be called, new ones need a new run)"
+    assert called == [7]
+    assert launched == f"node 0 (127.0.0.6) is lost: Ray knows it no more {cure}"
+    assert held.startswith("the NodeManager of the run does not answer: ") and held.endswith(cure)
+    assert managers.startswith("the managers of the run in namespace 'roost' have ended: ")
+    assert asked.startswith("the NodeManager of the run has ended: ") and asked.endswith(cure)
+    assert leased.startswith("node 0 (127.0.0.6) is lost")
+
+
 def test_a_node_without_roost_or_with_another_is_named_with_the_cure(small: RayCluster, tmp_path: Path) -> None:
     """R10, R12: what a probe says, or that it dies, is an error with the node in it."""
     for name, text in {"none": "raise ImportError('no roost here')", "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))"}.items():
@@ -237,34 +228,60 @@ def test_a_node_without_roost_or_with_another_is_named_with_the_cure(small: RayC
     assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
 
 
-def test_a_cluster_without_a_token_is_warned_about() -> None:
+def test_a_cluster_without_a_token_is_warned_about_and_refused_by_a_process_that_has_one() -> None:
+    """R13. And a port keeper that dies at birth is told with its node."""
     with RayCluster(nodes=1, gpus=1, token=False) as cluster:
         done = cluster.run("import roost._ray_cluster as joining\njoining.has_other_hosts = lambda: True\nimport roost\nroost.Cluster(num_nodes=1, engine='ray')")
+        (cluster.folder / "token").write_text("f" * 64)
+        refused = cluster.run(textwrap.dedent(OPEN), RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(cluster.folder / "token"))
+        dying = "import roost._ray_ports as ports\nclass Dying:\n    def __init__(self, run_id):\n        import os\n        os._exit(1)\n    def lease(self, counts, owner): pass\nDying.__module__ = '__main__'\nports.PortKeeper = Dying\n"
+        unborn = cluster.run(dying + textwrap.dedent(OPEN))
     assert done.returncode == 0 and "this Ray cluster has no token: any host that reaches it can run programs as you" in done.stderr
+    kind, code, said, _ = last_json(refused.stdout, refused.stderr)
+    assert (kind, code) == ("EngineError", "engine") and "f" * 64 not in refused.stdout + refused.stderr
+    assert said == "node 127.0.0.2 was started without a token, but this process wants one (set RAY_AUTH_MODE=disabled for this process, or start every node with RAY_AUTH_MODE=token)"
+    kind, code, said, _ = last_json(unborn.stdout, unborn.stderr)
+    assert kind == "EngineError" and said.startswith("no port can be leased on node 0 (127.0.0.2): the worker on node 0 (127.0.0.2) has ended: "), said
 
 
 @soak
 def test_the_loss_of_the_head_is_told_within_a_bound() -> None:
-    """R5: no hang, a clear error, and a status that is not 0."""
+    """R5: no hang, Ray's word of it, a status that is not 0, and no worker that lives on."""
+    body = """
+        import os, roost, time
+        class Sleeper(roost.Worker):
+            def pid(self): return os.getpid()
+        cluster = roost.Cluster(num_nodes=2, engine='ray')
+        group = Sleeper.create_group().launch(cluster, roost.NodePlacementStrategy([0, 1]), name='sleepers')
+        print('ready', *group.pid().wait(), flush=True)
+        input()
+        cluster._engine_link()._ports.lease(1, (1,), 'test')
+        time.sleep(300)
+        """
     with RayCluster(nodes=2, gpus=1, environment={"RAY_gcs_rpc_server_reconnect_timeout_s": "10"}) as cluster:
-        driver = cluster.start("import roost, sys, time\ncluster = roost.Cluster(num_nodes=2, engine='ray')\nprint('ready', flush=True)\ninput()\ntry:\n    cluster._engine_link().facts(0) and cluster._engine_link().lease(0, (1,))\n    time.sleep(300)\nfinally:\n    print('over', flush=True)")
+        driver = cluster.start(textwrap.dedent(body))
         try:
             assert driver.stdout
-            assert next(line for line in driver.stdout if line.startswith("ready"))
+            ready = next(line for line in driver.stdout if line.startswith("ready"))
             cluster.kill_head()
+            begin = time.monotonic()
             _, err = driver.communicate("\n", timeout=200)
+            assert time.monotonic() - begin < 100  # ten times what Ray waits for it
+            wait_gone([int(pid) for pid in ready.split()[1:]])
         finally:
             driver.kill()
-    assert driver.returncode not in (0, None), err
+    assert driver.returncode not in (0, None) and re.search("GCS|gcs", err), err
 
+
+CALLS = 200 if IS_SOAK else 40
 
 COUNTED = """
-import json, roost
+import json, roost, sys
 from counting import Counter
 cluster = roost.Cluster(num_nodes=2, engine="ray")
 group = Counter.create_group().launch(cluster, roost.NodePlacementStrategy([0, 1]), name="counters")
 kinds = []
-for number in range(200):
+for number in range(int(sys.argv[1])):
     handle = group.add(number)
     try:
         handle.wait()
@@ -280,10 +297,10 @@ while True:
 """
 
 
-@soak
 def test_calls_have_one_outcome_and_run_at_most_once_when_messages_are_lost() -> None:
     """R11: what Ray can ask for again it asks for again; a lost call, or a lost answer, is `unknown`."""
-    lost = {"num_failures": 8, "req_failure_prob": 5, "resp_failure_prob": 5, "in_flight_failure_prob": 5}
+    # More than the launch can use up: of 80 messages and more that follow it, some are lost.
+    lost = {"num_failures": 12, "req_failure_prob": 5, "resp_failure_prob": 5, "in_flight_failure_prob": 5}
     again = {"num_failures": 3, "req_failure_prob": 20, "resp_failure_prob": 20, "in_flight_failure_prob": 0}
     losing = {"CoreWorkerService.grpc_client.PushTask": lost} | {
         name: again for name in ("NodeManagerService.grpc_client.RequestWorkerLease", "ActorInfoGcsService.grpc_client.GetNamedActorInfo")
@@ -295,12 +312,12 @@ def test_calls_have_one_outcome_and_run_at_most_once_when_messages_are_lost() ->
             "    def add(self, number):\n        self.seen[number] += 1\n        return number\n    def counts(self):\n        return dict(self.seen)\n"
         )
         cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
-        kinds, counts = cluster.drive(COUNTED)
+        kinds, counts = cluster.drive(COUNTED, str(CALLS))
     for rank in range(2):
-        for number in range(200):
+        for number in range(CALLS):
             assert kinds[number][rank] in ("value", "unknown")
             assert counts[rank].get(str(number), 0) in ((1,) if kinds[number][rank] == "value" else (0, 1)), (rank, number)
-    assert sum(outcome == "unknown" for row in kinds for outcome in row) <= 32
+    assert 1 <= sum(outcome == "unknown" for row in kinds for outcome in row) <= 32
 
 
 @soak

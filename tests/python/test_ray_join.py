@@ -62,6 +62,7 @@ def test_a_run_of_commands_starts_a_ray_of_its_own_where_there_is_none(nowhere: 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[a/0] rank 0 of 1 on ")
     # Ray is joined twice, by who plans and by who runs.
+    assert done.stderr.count("no Ray cluster of this user was found here and RAY_ADDRESS is not set: one is started") == 1
     assert done.stderr.count(OPEN) == (1 if _ray_cluster.has_other_hosts() else 0)
 
 
@@ -79,6 +80,36 @@ def test_a_cluster_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayClust
         """,
     )
     assert seen == ["there is no Ray cluster to attach to (set RAY_ADDRESS to it)", 1, "roost", 1, True]
+
+
+def test_a_token_that_is_to_be_used_and_is_not_there_is_said_before_ray_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    _ray_cluster.check_token()  # none is wanted
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with pytest.raises(roost.EngineError, match=rf"RAY_AUTH_MODE is 'token', but there is no token in {tmp_path}/.ray/auth_token \(copy the cluster's token file there"):
+        _ray_cluster.connect(None, "127.0.0.1:1", "roost")
+    (tmp_path / "token").touch()
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    with pytest.raises(roost.EngineError, match=f"no token in {tmp_path}/token"):
+        _ray_cluster.check_token()
+    (tmp_path / "token").write_text("f" * 64)
+    _ray_cluster.check_token()
+    monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+    _ray_cluster.check_token()
+
+
+def test_a_token_that_ray_makes_is_for_this_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    token = tmp_path / ".ray" / "auth_token"
+    for mode in (0o600, 0o644):  # made now; there before, as somebody wanted it
+        with _ray_cluster.private_token():
+            token.parent.mkdir(exist_ok=True)
+            token.touch()
+            token.chmod(0o644)
+        assert token.stat().st_mode & 0o777 == mode
 
 
 def test_an_address_of_the_config_is_blamed_as_the_configs(nowhere: RayCluster) -> None:
@@ -158,6 +189,29 @@ def test_a_part_that_is_on_another_node_than_planned_starts_nothing(monkeypatch:
         Part("abcdef", 2, "aa")
 
 
+def test_nodes_that_have_other_accelerators_than_was_said_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    from roost._cluster import warn_of_counts
+
+    value = roost.Cluster(cluster="1x8,1x4")._value
+    warn_of_counts(value, 8)
+    assert [record.getMessage() for record in caplog.records] == ["num_gpus_per_node is 8, but node 1 has 4 accelerators: on Ray the nodes tell, leave it out"]
+    warn_of_counts(roost.Cluster(cluster="2x8")._value, 8)
+    assert len(caplog.records) == 1
+
+
+def test_ports_are_free_again_when_their_group_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roost._ray_ports import PortKeeper
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    keeper = PortKeeper("abcdef")
+    for number in range(1100):  # more than a process may have at a time
+        ports = keeper.lease((1, 2), f"group {number}")
+        assert len(ports) == 2
+        keeper.free(f"group {number}")
+    keeper.free("nobody")
+
+
 def test_every_line_is_shown_also_when_the_program_imported_ray_first(monkeypatch: pytest.MonkeyPatch) -> None:
     reader: Any = importlib.import_module("ray._private.ray_logging")
     for value, shows_all in (("1", False), ("0", True), (None, True)):
@@ -186,7 +240,8 @@ def two() -> Iterator[RayCluster]:
 
 
 def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(two: RayCluster) -> None:
-    done = roost_program(two, "probe", "--engine", "ray", "--json", RAY_ADDRESS="auto")
+    # By the Python beside the program, which `make build` leaves there.
+    done = roost_program(two, "probe", "--engine", "ray", "--json", RAY_ADDRESS="auto", ROOST_PYTHON="")
     assert done.returncode == 0, done.stderr
     assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from roost import _ray_logs
 from roost._ray_logs import RayLogs, Source
 
 
@@ -31,9 +32,37 @@ def test_what_a_rank_wrote_before_it_was_known_is_kept_with_the_rest(tmp_path: P
         logs.hear(batch(7, "second"))
     logs.hear(batch(7, "third", is_err=True))
     folder = tmp_path / "run" / "actor" / "0"
-    assert sorted((folder / "stdout.log").read_text().split()) == ["first", "second"]
+    assert (folder / "stdout.log").read_text() == "first\nsecond\n"
     assert (folder / "stderr.log").read_text() == "third\n"
-    assert sorted(shown) == ["first", "of somebody else", "second", "third"]
+    assert shown == ["first", "second", "of somebody else", "third"]
+
+
+@pytest.mark.parametrize("ip", ["10.0.0.1", "10.0.0.9"])
+def test_what_a_rank_wrote_is_kept_in_its_order_whenever_it_becomes_known(tmp_path: Path, ip: str) -> None:
+    """Whether its log has a reader of its own, or one for several nodes."""
+    written = [("Hosted", "1"), ("Hosted", "2"), ("actor:0", "3"), ("actor:0", "4")]
+    for known in range(len(written) + 1):
+        logs, shown = collect(tmp_path / str(known))
+        with logs.launching():
+            for number, (name, line) in enumerate(written):
+                if number == known:
+                    logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+                logs.hear(batch(7, line, ip=ip, name=name))
+            if known == len(written):
+                logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+        assert (tmp_path / str(known) / "run/actor/0/stdout.log").read_text() == "1\n2\n3\n4\n"
+        assert shown == ["1", "2", "3", "4"]
+
+
+def test_a_launch_that_ends_does_not_let_go_of_what_another_one_waits_for(tmp_path: Path) -> None:
+    logs, shown = collect(tmp_path)
+    with logs.launching():
+        logs.hear(batch(7, "first"))
+        with logs.launching():
+            pass
+        assert shown == []
+        logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+    assert (tmp_path / "run/actor/0/stdout.log").read_text() == "first\n"
 
 
 def test_processes_of_one_number_on_several_nodes_are_told_apart(tmp_path: Path) -> None:
@@ -47,6 +76,79 @@ def test_processes_of_one_number_on_several_nodes_are_told_apart(tmp_path: Path)
     assert (tmp_path / "run/actor/0/stdout.log").read_text() == "one\n"
     assert (tmp_path / "run/actor/1/stdout.log").read_text() == "two\nthree\n"
     assert shown == ["one", "four"]
+
+
+def test_an_address_tells_more_than_a_name_that_is_anybodys(tmp_path: Path) -> None:
+    """In containers processes of several nodes have one number, and until their workers are made one name."""
+    logs, _ = collect(tmp_path)
+    with logs.launching():
+        logs.hear(batch(7, "one", ip="10.0.0.1", name="Hosted"))
+        logs.hear(batch(7, "two", ip="10.0.0.2", name="Hosted"))
+        logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+        logs.know(Source("actor", 1, "10.0.0.2", 7, True))
+    logs.hear(batch(7, "three", ip="10.0.0.2", name="Hosted"))
+    assert (tmp_path / "run/actor/0/stdout.log").read_text() == "one\n"
+    assert (tmp_path / "run/actor/1/stdout.log").read_text() == "two\nthree\n"
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("ip", ["10.0.0.1", "10.0.0.9"])
+def test_lines_of_a_hidden_group_are_not_shown_however_late_they_come(tmp_path: Path, is_kept: bool, ip: str) -> None:
+    logs, shown = collect(tmp_path if is_kept else None)
+    source = Source("actor", 0, "10.0.0.1", 7, False)
+    with logs.launching("actor"):
+        logs.hear(batch(7, "early", ip=ip, name="Hosted"))
+        logs.know(source)
+    logs.hear(batch(7, "in time", ip=ip, name="actor:0"))
+    logs.forget([source])
+    logs.hear(batch(7, "late", ip=ip, name="actor:0"))
+    logs.hear(batch(7, "late and first of its stream", ip=ip, name="Hosted", is_err=True))
+    assert shown == []
+    logs.hear(batch(7, "of a task that has its number now", ip=ip))
+    with logs.launching():
+        logs.hear(batch(7, "of a rank that has its number now", ip=ip, name="Hosted"))
+        logs.know(Source("shown", 0, "10.0.0.1", 7, True))
+    assert shown == ["of a task that has its number now", "of a rank that has its number now"]
+    if is_kept:
+        assert (tmp_path / "run/actor/0/stdout.log").read_text() == "early\nin time\n"
+
+
+def test_lines_of_a_hidden_group_that_did_not_start_are_not_shown() -> None:
+    """Its ranks never were known."""
+    logs, shown = collect(None)
+    with pytest.raises(ValueError), logs.launching("actor"):
+        logs.hear(batch(7, "of a rank", name="Hosted"))
+        logs.hear(batch(8, "of a rank that was made", name="actor:1"))
+        logs.hear(batch(9, "of somebody else", name="other:0"))
+        raise ValueError
+    logs.hear(batch(7, "late", name="Hosted"))
+    logs.hear(batch(10, "of another launch", name="Hosted"))
+    assert shown == ["of somebody else", "of another launch"]
+
+
+def test_lines_that_are_too_many_to_be_kept_back_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_logs, "EARLY_MAX", 2)
+    logs, shown = collect(tmp_path)
+    with caplog.at_level(logging.WARNING, "roost"), logs.launching():
+        for line in ("1", "2", "3", "4"):
+            logs.hear(batch(7, line))
+        logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+        logs.hear(batch(7, "5"))
+        for line in ("6", "7", "8"):  # there is room again
+            logs.hear(batch(8, line))
+    assert [record.getMessage() for record in caplog.records] == ["workers write too much before they are ready: after 2 batches of lines, what comes until then is not kept"]
+    assert (tmp_path / "run/actor/0/stdout.log").read_text() == "1\n2\n5\n"
+    assert shown == ["3", "4", "1", "2", "5", "8", "6", "7"]
+
+
+def test_lines_of_a_hidden_group_that_are_too_many_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_logs, "EARLY_MAX", 1)
+    logs, shown = collect(None)
+    with logs.launching("actor"):
+        for line in ("1", "2"):
+            logs.hear(batch(7, line, name="Hosted"))
+        logs.know(Source("actor", 0, "10.0.0.1", 7, False))
+    assert shown == []
 
 
 def test_a_group_is_drained_when_its_mark_has_come_on_both_streams(tmp_path: Path) -> None:

@@ -140,8 +140,11 @@ def test_nothing_of_closed_groups_stays_in_the_driver(own_workers: WorkerHome) -
     gc.collect()
     gc.disable()  # what it takes away was not given back
     try:
-        first = open_and_close(True)
-        assert [open_and_close(warm) for warm in (False, True)] == [first, first]
+        first, *later = [open_and_close(warm) for warm in (True, False, True, False)]
+        if own_workers.name == "local":
+            assert later == [first] * 3
+        else:  # Ray opens connections of its own when it likes; what each group leaves adds up
+            assert later[-1][0] < first[0] + 3 and later[-1][1] < first[1] + 3, (first, later)
     finally:
         gc.enable()
 

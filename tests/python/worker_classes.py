@@ -1,9 +1,11 @@
 """Workers that the tests launch. They are imported by the processes of the groups, too."""
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import os
+import resource
 import signal
 import sys
 import threading
@@ -109,6 +111,9 @@ class Helper(Worker):
     def kept(self) -> float:
         return float(self._kept.sum())
 
+    def size(self, value: Any) -> int:
+        return len(value)
+
     def zeros(self, count: int) -> Any:
         return np.zeros(count, np.uint8)
 
@@ -128,6 +133,8 @@ class Helper(Worker):
             with self.device_lock, open(path, "a") as notes:
                 notes.write(f"{self._rank}\n")
                 notes.flush()
+                with self.device_lock:  # lets go of nothing
+                    os.sched_yield()
                 os.sched_yield()
                 notes.write(f"{self._rank}\n")
 
@@ -249,3 +256,55 @@ class Clashing(Worker):
 class Closing(Worker):
     def close(self) -> str:
         return f"closed by {self._rank}"
+
+
+class Forking(Helper):
+    """Has children of its own, which come back from where they were born."""
+
+    def __init__(self, how: str = "") -> None:
+        super().__init__()
+        if how:
+            self.split(how)
+
+    def split(self, how: str) -> str:
+        """What the parent gives, once its child has ended, with the child's status."""
+        child = os.fork()
+        if child == 0:
+            if how == "exit":
+                sys.exit(5)
+            if how == "raise":
+                raise ValueError("in the child")
+            return "child"
+        _, status = os.waitpid(child, 0)
+        return f"parent {os.waitstatus_to_exitcode(status)}"
+
+    def let_go(self) -> int:
+        """The child lets go of its copy of what is kept."""
+        child = os.fork()
+        if child == 0:
+            self._kept = None
+            gc.collect()
+            os._exit(0)
+        return os.waitpid(child, 0)[1]
+
+
+class ForkingLater(Forking):
+    """The same on an event loop."""
+
+    async def nothing(self) -> None:
+        pass
+
+
+class Starving(Helper):
+    def use_up(self, what: str) -> None:
+        if what == "open files":
+            opened = []
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+            with contextlib.suppress(OSError):
+                while True:
+                    opened.append(os.open("/dev/null", os.O_RDONLY))
+            self._kept = opened
+        else:
+            with open("/proc/self/statm") as sizes:
+                limit = int(sizes.read().split()[0]) * resource.getpagesize() + (20 << 20)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -1,0 +1,160 @@
+"""What a manager on Ray remembers, kept in the cluster's control store: it outlives every process of the run.
+
+A ledger is a whole, and the changes since, in batches, each under a key of its own. A change is kept before whoever asked
+for it is answered; what the store does not take in time is an error for them, and goes with what comes next. A write whose
+answer is lost may have been done or not: both are read alike. The keys begin with the job of the run's driver: what a driver that was killed left there is swept by
+the next run that begins."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from roost._arguments import fault
+from roost._errors import EngineError
+from roost._ray_cluster import state
+
+log = logging.getLogger("roost")
+
+NAMESPACE = "roost"
+TAIL_MAX = 1000  # batches after which the whole is written anew
+TAIL_BYTES = 1 << 20
+KEEP_SECONDS = 10.0  # for which a write that fails is tried again
+PAUSE = 0.2
+
+Value = TypeVar("Value")
+
+# ["ask", owner, who, request], ["answered", owner, number, answer], ["gone", owner], or one of _ray_holdings
+Change = list[Any]
+
+
+def store() -> Any:
+    """The keys and values of the cluster. Ray's own libraries keep their state so; there is no public name for it."""
+    from ray.experimental import internal_kv
+
+    return internal_kv
+
+
+def persist(write: Callable[..., Value], *args: Any) -> Value:
+    """Tries again for a while."""
+    deadline = time.monotonic() + KEEP_SECONDS
+    while True:
+        try:
+            return write(*args)
+        except Exception as error:
+            if time.monotonic() >= deadline:
+                raise fault(
+                    EngineError, f"what the managers of this run know is not kept: {str(error).partition(chr(10))[0]}",
+                    hint="Ray's control store does not take it: `ray status` tells how the cluster is; what was asked may have been done",
+                ) from error  # fmt: skip
+        time.sleep(PAUSE)
+
+
+class Ledger:
+    """Of one manager; used on its event loop, after it was opened."""
+
+    def __init__(self, job: str, namespace: str, manager: str) -> None:
+        self._prefix = f"{job}/{namespace}/{manager}/"
+        self._edition = 0  # the last that was tried; batches are of one, and a whole has all of those before its own
+        self._old: list[str] = []  # what batches begin with that the next whole has
+        self._batches = self._bytes = 0  # since then
+        self._pending: list[Change] = []
+        self._added = self._kept = self._refused = 0
+        self._lock = asyncio.Lock()
+        self.epoch = 1  # lives of the manager
+
+    def open(self) -> list[Change]:
+        """Begins the next life: the changes that make what the ones before remembered."""
+        changes: list[Change] = persist(self._read)
+        persist(self._write, changes)
+        return changes
+
+    def _read(self) -> list[Change]:
+        found = store()._internal_kv_get(self._prefix + "whole", namespace=NAMESPACE)
+        if not found:
+            return []
+        whole = json.loads(found)
+        changes: list[Change] = whole["changes"]
+        batches = {}
+        for key in store()._internal_kv_list(self._prefix, namespace=NAMESPACE):
+            edition, _, number = key.decode().removeprefix(self._prefix).partition(".")
+            if number:
+                batches[int(edition), int(number)] = key
+        for (edition, _), key in sorted(batches.items()):
+            if edition >= whole["edition"]:
+                changes += json.loads(store()._internal_kv_get(key, namespace=NAMESPACE))
+        editions = {edition for edition, _ in batches}
+        self.epoch, self._edition = whole["epoch"] + 1, max(editions | {whole["edition"]})
+        self._old = [self._tail(edition) for edition in sorted(editions)]
+        return changes
+
+    def _tail(self, edition: int) -> str:
+        return f"{self._prefix}{edition}."
+
+    def _put(self, key: str, value: Any) -> int:
+        text = json.dumps(value, ensure_ascii=False).encode()
+        store()._internal_kv_put(key, text, overwrite=True, namespace=NAMESPACE)
+        return len(text)
+
+    def _write(self, changes: list[Change]) -> None:
+        """Batches are of the new edition from here on, whether or not its whole is there: a reader takes those of the
+        edition that it finds and of later ones."""
+        self._old.append(self._tail(self._edition))
+        self._edition += 1
+        self._batches = self._bytes = 0
+        self._put(self._prefix + "whole", {"epoch": self.epoch, "edition": self._edition, "changes": changes})
+        while self._old:
+            store()._internal_kv_del(self._old[-1], del_by_prefix=True, namespace=NAMESPACE)
+            self._old.pop()
+
+    async def add(self, *changes: Change) -> None:
+        """They are kept when this returns, and so is all that was added before. What comes while one is written goes into
+        the next batch together."""
+        self._pending += changes
+        self._added += len(changes)
+        mine = self._added
+        async with self._lock:
+            if self._kept >= mine:
+                return
+            if self._refused >= mine:
+                raise fault(EngineError, "what the managers of this run know is not kept", hint="Ray's control store does not take it: `ray status` tells how the cluster is")
+            count = self._added
+            self._bytes += await self._try(self._put, f"{self._tail(self._edition)}{self._batches:08}", self._pending)
+            self._batches += 1
+            self._kept = count
+
+    async def tidy(self, remember: Callable[[], list[Change]]) -> None:
+        """Writes the whole anew when there are many changes since: what `remember` gives, all that is known now."""
+        if self._batches < TAIL_MAX and self._bytes < TAIL_BYTES:
+            return
+        async with self._lock:
+            count = self._added
+            try:
+                await self._try(self._write, remember())
+                self._kept = count
+            except EngineError as error:  # the changes themselves are kept
+                log.warning("%s", error)
+
+    async def _try(self, write: Callable[..., Value], *args: Any) -> Value:
+        """What is pending is written with it, or stays so."""
+        writing, self._pending = self._pending, []
+        try:
+            return await asyncio.to_thread(persist, write, *args)
+        except BaseException:
+            self._pending = writing + self._pending
+            self._refused = self._added  # who waits meanwhile is not made to wait as long again
+            raise
+
+
+def sweep() -> None:
+    """What drivers left that were killed."""
+    # Keys before jobs: a run that begins meanwhile has neither, or is known.
+    jobs = {key.decode().partition("/")[0] for key in store()._internal_kv_list("", namespace=NAMESPACE)}
+    for job in jobs - {entry["JobID"] for entry in state().jobs() if not entry.get("IsDead")}:
+        forget(job)
+
+
+def forget(job: str) -> None:
+    store()._internal_kv_del(f"{job}/", del_by_prefix=True, namespace=NAMESPACE)

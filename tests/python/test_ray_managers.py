@@ -1,0 +1,416 @@
+"""The managers' memory on Ray: what is kept, what comes back, who is still waited for. The control store is a dictionary
+here, and Ray a few facts; what kills do is in test_ray_engine.py."""
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from roost import EngineError, _ray_books, _ray_ledger, _ray_managers
+from roost._managers import read_answer
+from roost._ray_holdings import plain
+from roost._ray_ledger import Ledger
+from roost._ray_managers import Manager
+
+
+class Store:
+    """Keys and values; `before` is called with each key that is written."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self.before: Callable[[str], None] = lambda key: None
+
+    def _internal_kv_get(self, key: str | bytes, *, namespace: str) -> bytes | None:
+        return self.values.get(key if isinstance(key, bytes) else key.encode())
+
+    def _internal_kv_list(self, prefix: str, *, namespace: str) -> list[bytes]:
+        return [key for key in reversed(self.values) if key.startswith(prefix.encode())]
+
+    def _internal_kv_put(self, key: str, value: bytes, overwrite: bool, *, namespace: str) -> None:
+        self.before(key)
+        self.values[key.encode()] = value
+
+    def _internal_kv_del(self, key: str, *, del_by_prefix: bool, namespace: str) -> None:
+        for found in self._internal_kv_list(key, namespace=namespace):
+            del self.values[found]
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    made = Store()
+    monkeypatch.setattr(_ray_ledger, "store", lambda: made)
+    yield made
+
+
+def opened() -> tuple[Ledger, list[Any]]:
+    ledger = Ledger("01", "roost", "WorkerManager")
+    return ledger, ledger.open()
+
+
+def test_what_was_added_comes_back_in_its_order_with_the_next_epoch(store: Store) -> None:
+    async def fill(ledger: Ledger) -> None:
+        for number in range(12):
+            await ledger.add(["gone", number])
+
+    ledger, nothing = opened()
+    assert nothing == [] and ledger.epoch == 1
+    asyncio.run(fill(ledger))
+    for epoch in (2, 3):
+        ledger, found = opened()
+        assert found == [["gone", number] for number in range(12)] and ledger.epoch == epoch
+    assert Ledger("01", "roost", "NodeManager").open() == [] == Ledger("02", "roost", "WorkerManager").open()
+
+
+def test_what_comes_while_one_is_written_goes_into_one_batch(store: Store) -> None:
+    written: list[str] = []
+    may_go = threading.Event()
+
+    def before(key: str) -> None:
+        written.append(key)
+        assert may_go.wait(30)
+
+    async def fill(ledger: Ledger) -> None:
+        adding = [asyncio.create_task(ledger.add(["gone", number])) for number in range(50)]
+        while not written:
+            await asyncio.sleep(0)
+        may_go.set()
+        await asyncio.gather(*adding)
+
+    ledger, _ = opened()
+    store.before = before
+    asyncio.run(fill(ledger))
+    assert len(written) <= 2
+    may_go.set()
+    assert sorted(opened()[1]) == [["gone", number] for number in range(50)]
+
+
+def test_many_changes_become_a_whole_and_none_is_lost_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 5)
+
+    async def fill(ledger: Ledger) -> None:
+        known: list[Any] = []
+
+        async def add(number: int) -> None:
+            known.append(["gone", number])
+            await ledger.add(["gone", number])
+            await ledger.tidy(lambda: list(known))
+
+        await asyncio.gather(*map(add, range(3)))
+        for number in range(3, 40, 2):
+            await asyncio.gather(add(number), add(number + 1))
+
+    ledger, _ = opened()
+    asyncio.run(fill(ledger))
+    assert len(store.values) <= 6
+    assert opened()[1] == [["gone", number] for number in range(41)]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 0.05)
+    monkeypatch.setattr(_ray_ledger, "PAUSE", 0.01)
+
+
+def refuse(key: str) -> None:
+    raise RuntimeError("the control store is gone\nand so on")
+
+
+def test_a_write_that_fails_is_tried_again(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 30)
+    failures = ["first", "second"]
+
+    def fail(key: str) -> None:
+        if failures:
+            raise RuntimeError(failures.pop())
+
+    store.before = fail
+    ledger, _ = opened()
+    failures += ["third", "fourth"]
+    asyncio.run(ledger.add(["gone", 1]))
+    assert opened()[1] == [["gone", 1]] and not failures
+
+
+def test_what_a_store_does_not_take_is_an_error_for_who_asked_and_goes_with_what_comes_next(store: Store, hasty: None) -> None:
+    """Those that waited meanwhile do not wait as long once more."""
+
+    async def fill(ledger: Ledger) -> list[Any]:
+        store.before = refuse
+        found = await asyncio.gather(*(ledger.add(["gone", number]) for number in range(20)), return_exceptions=True)
+        store.before = lambda key: None
+        await ledger.add(["gone", 20])
+        return found
+
+    ledger, _ = opened()
+    errors = [str(error) for error in asyncio.run(fill(ledger)) if isinstance(error, EngineError)]
+    assert len(errors) == 20 and errors[0].startswith("what the managers of this run know is not kept: the control store is gone (Ray's control store")
+    assert sorted(opened()[1]) == [["gone", number] for number in range(21)]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_nothing_is_lost_when_nobody_knows_whether_a_whole_was_written(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_written: bool) -> None:
+    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 3)
+    known: list[Any] = []
+
+    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> None:
+        if is_written or not key.endswith("whole"):
+            Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
+        if key.endswith("whole"):
+            raise RuntimeError("deadline exceeded")
+
+    async def fill(ledger: Ledger) -> None:
+        for number in range(len(known), len(known) + 8):
+            known.append(["gone", number])
+            await ledger.add(["gone", number])
+            await ledger.tidy(lambda: list(known))
+
+    ledger, _ = opened()
+    with monkeypatch.context() as losing, caplog.at_level(logging.WARNING, "roost"):
+        losing.setattr(store, "_internal_kv_put", lose)
+        asyncio.run(fill(ledger))
+    assert {record.getMessage().partition(":")[0] for record in caplog.records} == {"what the managers of this run know is not kept"}
+    for _ in range(2):
+        ledger, found = opened()
+        assert found == known
+        asyncio.run(fill(ledger))
+    assert len(store.values) <= 4
+
+
+def test_what_killed_drivers_left_is_swept_and_what_others_have_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for job in ("01", "02", "03"):
+        Ledger(job, "roost", "NodeManager").open()
+    jobs = [{"JobID": "01", "IsDead": True}, {"JobID": "02", "IsDead": False}]
+    monkeypatch.setattr(_ray_ledger, "state", lambda: SimpleNamespace(jobs=lambda: jobs))
+    _ray_ledger.sweep()
+    assert {key.decode().partition("/")[0] for key in store.values} == {"02"}
+
+
+def test_what_a_run_keeps_that_begins_meanwhile_is_not_swept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def jobs() -> list[Any]:
+        Ledger("03", "roost", "NodeManager").open()
+        return [{"JobID": "02", "IsDead": False}]
+
+    Ledger("01", "roost", "NodeManager").open()
+    monkeypatch.setattr(_ray_ledger, "state", lambda: SimpleNamespace(jobs=jobs))
+    _ray_ledger.sweep()
+    assert {key.decode().partition("/")[0] for key in store.values} == {"03"}
+
+
+# --- a manager
+
+
+@pytest.fixture
+def dead(store: Store, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Who has ended, as Ray tells; and a process that can be a manager."""
+    import ray
+
+    context = SimpleNamespace(get_job_id=lambda: "01", namespace="roost", get_actor_name=lambda: "WorkerManager")
+    context.current_actor = SimpleNamespace(epoch=SimpleNamespace(remote=lambda: None))
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: context)
+    gone: set[str] = set()
+    monkeypatch.setattr(_ray_managers, "ended", lambda watched: watched & gone)
+    monkeypatch.setattr(_ray_managers, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(_ray_books, "balance", lambda namespace, own, gone: None)
+    return gone
+
+
+def manager() -> Manager:
+    return Manager(None, {}, "run", "who")
+
+
+def request(call: str, *args: Any, number: int) -> bytes:
+    return json.dumps({"id": number, "call": call, "args": list(args)}).encode()
+
+
+def acquire(number: int) -> bytes:
+    return request("DeviceLockManager.acquire_devices", "a:0", [[0, 1]], number=number)
+
+
+async def settle(future: "asyncio.Task[bytes]") -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not future.done()
+
+
+def test_a_request_that_is_taken_back_is_waited_for_no_more(dead: set[str]) -> None:
+    async def live() -> None:
+        it = manager()
+        assert b'"value"' in await it.answer(1, "actor:1", 1, acquire(1))
+        waiting = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        again = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        await settle(waiting)
+        assert await it.cancel(2, 1) is True
+        assert await waiting == await again == b"" and not it._waiting
+        assert await it.cancel(1, 1) is False  # it was answered
+
+    asyncio.run(live())
+
+
+def test_who_has_ended_waits_for_nothing_and_holds_nothing(dead: set[str]) -> None:
+    """Actors, and drivers that attached; not the driver of the run itself, which ends with its managers."""
+
+    async def live() -> None:
+        it = manager()
+        await it.answer(1, "job:07", 1, acquire(1))
+        await it.hold("token", {"node": [3]}, "job:07")
+        await it.hold("own", {"node": [1]}, "job:01")
+        ours = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        theirs = asyncio.create_task(it.answer(3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1)))
+        await settle(ours)
+        dead.update({"actor:3", "job:01"})
+        assert await theirs == b""
+        await settle(ours)
+        dead.add("job:07")
+        assert b'"value"' in await ours
+        assert await it.holds() == ({"node": [1]}, "who") and not it._waiting
+
+    asyncio.run(live())
+
+
+def test_a_manager_that_is_made_again_knows_all_and_answers_a_repeated_request_as_before(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 3)
+
+    async def first() -> bytes:
+        it = manager()
+        await it.answer(1, "actor:1", 1, acquire(1))
+        for number in range(2, 12):
+            await it.answer(1, "actor:1", number, request("CollectiveManager.set_master_port_info", f"k{number}", number, number=number))
+        await it.hold("token", {"node": [3, 2]}, "actor:1")
+        return await it.answer(1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20))
+
+    async def second() -> None:
+        it = manager()
+        assert (await it.epoch())[1] == 2
+        assert await it.answer(1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20)) == released
+        for number in range(2, 12):
+            assert json.loads(await it.answer(9, "actor:9", number, request("CollectiveManager.get_master_port_info", f"k{number}", number=number)))["value"] == number
+        assert await it.holds() == ({"node": [2, 3]}, "who")
+        assert b'"value"' in await it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+
+    released = asyncio.run(first())
+    assert b'"value"' in released
+    asyncio.run(second())
+
+
+def test_what_is_not_kept_is_answered_with_an_error_also_to_who_waits(dead: set[str], store: Store, hasty: None) -> None:
+    async def live() -> None:
+        it = manager()
+        await it.answer(1, "actor:1", 1, acquire(1))
+        waiting = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        await settle(waiting)
+        store.before = refuse
+        for answer in (await it.answer(1, "actor:1", 2, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=2)), await waiting):
+            with pytest.raises(EngineError, match="is not kept: the control store is gone"):
+                read_answer(answer)
+        with pytest.raises(EngineError, match="is not kept"):
+            await it.hold("token", {"node": [1]}, "job:07")
+        dead.update({"job:07", "actor:2"})
+        while (await it.holds())[0] or it._owners.keys() - {1}:
+            await asyncio.sleep(0.01)
+        store.before = lambda key: None
+        assert b'"value"' in await it.answer(1, "actor:1", 3, acquire(3))
+
+    asyncio.run(live())
+
+
+# --- devices
+
+KINDS = {"node": ["GPU", "127.0.0.2"]}
+
+
+@pytest.fixture
+def books(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the manager itself has in Ray's books, each time they are balanced."""
+    found: list[Any] = []
+    monkeypatch.setattr(_ray_books, "balance", lambda namespace, own, gone: found.append([plain(hold.reserves) for hold in own.values()]))
+    return found
+
+
+async def launch(it: Manager, token: str, numbers: list[int], who: str) -> Any:
+    held = await it.hold(token, {"node": numbers}, who, KINDS)
+    await it.settle(token)
+    return held
+
+
+def test_a_device_is_free_when_its_last_holder_has_let_go_and_reserved_until_then(dead: set[str], books: list[Any]) -> None:
+    """Whoever came first, and however it ends: what it had reserved and others use is reserved by the run."""
+
+    async def live() -> None:
+        it = manager()
+        assert await launch(it, "theirs", [1, 2], "job:07") == ({"node": [1, 2]}, {"node": [1, 2]}, {"node": [1, 2]})
+        assert await launch(it, "mine", [1], "job:01") == ({}, {}, {"node": [1, 2]})
+        assert await launch(it, "also", [1, 3], "job:01") == ({"node": [3]}, {"node": [3]}, {"node": [1, 2, 3]})
+        dead.add("job:07")
+        while not books:
+            await asyncio.sleep(0.01)
+        assert await it.holds() == ({"node": [1, 3]}, "who") and books.pop() == [{"node": [1]}]
+        assert await launch(it, "later", [1], "job:08") == ({}, {}, {"node": [1, 3]})
+        await it.let_go("mine")
+        await it.let_go("also")
+        assert await it.holds() == ({"node": [1]}, "who") and books.pop() == [{"node": [1]}]
+        await it.let_go("later")
+        assert await it.holds() == ({}, "who") and books.pop() == []
+
+    asyncio.run(live())
+
+
+def test_who_wants_what_another_is_about_to_have_waits_until_that_is_settled(books: list[Any]) -> None:
+    """A launch that fails, as another run has the device or it never comes free, lets no other one through."""
+
+    async def live() -> None:
+        it = manager()
+        assert await it.hold("first", {"node": [1]}, "job:01", KINDS) == ({"node": [1]}, {"node": [1]}, {"node": [1]})
+        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) is None
+        assert await it.hold("other", {"node": [3]}, "job:01", {}) == ({"node": [3]}, {}, {"node": [1, 3]})
+        await it.let_go("first")
+        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == ({"node": [1, 2]}, {"node": [1, 2]}, {"node": [1, 2, 3]})
+        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == ({"node": [1, 2]}, {"node": [1, 2]}, {"node": [1, 2, 3]})
+        await it.settle("second")
+        assert await it.hold("third", {"node": [2]}, "job:01", KINDS) == ({}, {}, {"node": [1, 2, 3]})
+        await it.let_go("other")
+        assert books == [[], []]  # nothing was left behind
+
+    asyncio.run(live())
+
+
+def test_a_manager_that_is_made_again_balances_the_books(dead: set[str], books: list[Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        raise RuntimeError("no answer\nfrom Ray")
+
+    async def first() -> None:
+        it = manager()
+        await launch(it, "theirs", [1], "job:07")
+        await launch(it, "mine", [1], "job:01")
+        with caplog.at_level(logging.WARNING, "roost"):
+            await it.let_go("theirs")
+
+    async def second() -> None:
+        it = manager()
+        await it.epoch()
+        while not books:
+            await asyncio.sleep(0.01)
+        assert books == [[{"node": [1]}]] and await it.holds() == ({"node": [1]}, "who")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(_ray_books, "balance", fail)
+        asyncio.run(first())
+    assert [record.getMessage() for record in caplog.records] == ["accelerators of this run are not reserved: no answer"]
+    asyncio.run(second())
+
+
+def test_a_token_that_was_let_go_is_held_by_nobody_who_comes_late(books: list[Any]) -> None:
+    async def first() -> None:
+        it = manager()
+        await it.let_go("late")
+        assert await it.hold("late", {"node": [1]}, "job:01", KINDS) is None
+
+    async def second() -> None:
+        it = manager()
+        assert await it.hold("late", {"node": [1]}, "job:01", KINDS) is None and await it.holds() == ({}, "who")
+
+    asyncio.run(first())
+    asyncio.run(second())

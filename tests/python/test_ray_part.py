@@ -1,0 +1,121 @@
+"""What goes between a run's bridge and its part on a node, when Ray hands it over late, twice or not at all; without Ray."""
+
+import asyncio
+import os
+import time
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from roost import _ray_run
+from roost._ray_part import Message, Part
+
+
+class Carrier:
+    """What a part has said and heard."""
+
+    def __init__(self) -> None:
+        self.said: deque[Message] = deque()
+        self.heard: list[Message] = []
+        self.ends = os.pipe()
+
+    def fileno(self) -> int:
+        return self.ends[0]
+
+    def send(self, *message: Any) -> bool:
+        self.heard.append(message)
+        return True
+
+    def receive(self) -> Message | None:
+        return self.said.popleft() if self.said else None
+
+    def say(self, body: bytes) -> None:
+        self.said.append((1, body, None))
+        os.write(self.ends[1], b"x")
+
+
+@pytest.fixture
+def part(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = Carrier()
+    monkeypatch.setattr("roost._ray_part.check_node", lambda *words: None)
+    monkeypatch.setattr("roost._ray_part.find_program", lambda: "")
+    monkeypatch.setattr("roost._ray_part._roost", SimpleNamespace(Carrier=SimpleNamespace(start_part=lambda *words: made)))
+    yield SimpleNamespace(part=Part("abcdef", 0, "aa"), carrier=made)
+    for end in made.ends:
+        os.close(end)
+
+
+def test_what_is_said_late_or_twice_is_heard_once_and_in_its_order(part: Any) -> None:
+    async def say() -> None:
+        for number in (1, 0, 0, 1, 3, 3, 2, 0):
+            await part.part.say(number, [(number, b"", None)])
+
+    asyncio.run(say())
+    assert [kind for kind, *_ in part.carrier.heard] == [0, 1, 2, 3]
+    assert not part.part._early
+
+
+def test_what_was_told_is_told_again_by_its_number_and_nothing_is_taken_by_late_copies(part: Any) -> None:
+    async def hear() -> None:
+        part.carrier.say(b"a")
+        first = await part.part.hear(0)
+        assert first == ([(1, b"a", None)], False) and await part.part.hear(0) == first
+        both = [asyncio.create_task(part.part.hear(1)) for _ in range(2)]
+        await asyncio.sleep(0)
+        part.carrier.say(b"b")
+        assert [(await task)[0] for task in both] == [[(1, b"b", None)]] * 2
+        part.carrier.say(b"c")
+        await part.part.hear(0)
+        assert (await part.part.hear(2))[0] == [(1, b"c", None)]
+
+    asyncio.run(hear())
+
+
+class Lost(Exception):
+    pass
+
+
+def make_bridge() -> Any:
+    bridge = object.__new__(_ray_run.Bridge)
+    bridge._engine = SimpleNamespace(_ray=SimpleNamespace(exceptions=SimpleNamespace(ActorUnavailableError=Lost)))  # type: ignore[assignment]
+    return bridge
+
+
+class Method:
+    """Of an actor that cannot be reached a few times."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.asked = failures, list[Any]()
+
+    async def remote(self, *args: Any) -> str:
+        self.asked.append(args)
+        if len(self.asked) <= self.failures:
+            raise Lost("it may be there, or not")
+        return "answer"
+
+
+def test_a_question_that_was_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_run, "PAUSE", 0.001)
+    method = Method(3)
+    assert asyncio.run(make_bridge()._insist(method, 7, "x")) == "answer"
+    assert method.asked == [(7, "x")] * 4
+
+
+def test_a_part_that_is_never_reached_is_given_up_and_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_run, "PAUSE", 0.001)
+    monkeypatch.setattr(_ray_run, "AGAIN_SECONDS", 0.05)
+    told: list[Any] = []
+
+    async def lose() -> None:
+        bridge = make_bridge()
+        bridge._lost = set()
+        bridge._parts = [SimpleNamespace(say=Method(10**9))]
+        bridge._followers = [asyncio.create_task(asyncio.sleep(1000))]
+        bridge.send = lambda *words: asyncio.sleep(0, told.append(words))
+        await asyncio.gather(*(bridge._say_or_lose(0, number, []) for number in range(3)))
+
+    begin = time.monotonic()
+    asyncio.run(lose())
+    assert told == [(0, _ray_run._roost.PART_GONE, b"it may be there, or not")] and time.monotonic() - begin < 10

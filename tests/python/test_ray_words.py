@@ -1,0 +1,188 @@
+"""What the Ray engine says when its managers, ports and accelerators are not as they should be; Ray is a few facts here."""
+
+import importlib
+import logging
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import roost
+from roost import _ray, _ray_books, _ray_reserve, _ray_run
+from roost._ray import RayEngine
+from roost._ray_holdings import Hold
+from roost._ray_managers import RayTransport
+from roost._ray_nodes import node_rank_of
+from roost._ray_ports import RayPorts
+from roost._ray_reserve import Reservation
+
+ray = pytest.importorskip("ray")
+errors = ray.exceptions
+
+NODE = {"id": "n", "node_rank": 0, "address": "10.0.0.1", "accelerator_type": "NV_GPU", "resources": {"GPU": 2}}
+
+
+class Method:
+    """Of an actor: what it is asked goes to a function, and raises where the answer is fetched."""
+
+    def __init__(self, answer: Callable[..., Any]) -> None:
+        self.answer = answer
+
+    def options(self, **options: Any) -> "Method":
+        return self
+
+    def remote(self, *args: Any) -> Callable[[], Any]:
+        return lambda: self.answer(*args)
+
+
+def actor(**methods: Callable[..., Any]) -> Any:
+    return SimpleNamespace(**{name: Method(answer) for name, answer in methods.items()})
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def answer(*args: Any, **words: Any) -> None:
+        raise error
+
+    return answer
+
+
+def fake_ray(**words: Any) -> Any:
+    context = SimpleNamespace(get_actor_id=lambda: None, get_job_id=lambda: "01")
+    facts: dict[str, Any] = {
+        "exceptions": errors, "get": lambda ref, timeout=None: ref(), "nodes": lambda: [{"NodeID": "n", "Alive": True, "Resources": {}}],
+        "get_runtime_context": lambda: context, "util": SimpleNamespace(list_named_actors=lambda all_namespaces: []),
+    }  # fmt: skip
+    return SimpleNamespace(**facts | words)
+
+
+def reservation(manager: Any, given: Any = None, *, gpus: int = 2, is_reserving: bool = True) -> Reservation:
+    return Reservation(given or fake_ray(), "roost", [NODE | {"resources": {"GPU": gpus}}], manager, is_reserving)
+
+
+def holding(new: Any = None, missing: Any = None, held: Any = None) -> Any:
+    return actor(hold=lambda *args: (new or {}, missing or {}, held or {}), settle=lambda token: None, let_go=lambda token: None)
+
+
+def test_a_manager_that_does_not_answer_in_time_is_named() -> None:
+    manager = actor(hold=raising(errors.GetTimeoutError("late")), let_go=raising(errors.GetTimeoutError("late")))
+    with pytest.raises(roost.Timeout, match=r"^the NodeManager of the run has not answered after 30 seconds \(look at the raylet's log of node 0\)$"):
+        reservation(manager).add({"n": {1}})
+
+
+def test_what_a_manager_could_not_keep_is_told_as_it_says() -> None:
+    manager = actor(hold=raising(errors.RayTaskError("hold", "a traceback", roost.EngineError("it is not kept"))), let_go=lambda token: None)
+    with pytest.raises(roost.EngineError, match=r"^it is not kept$"):
+        reservation(manager).add({"n": {1}})
+
+
+def test_who_waits_for_another_launch_of_the_run_waits_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_reserve, "TURN_SECONDS", 0.01)
+    with pytest.raises(roost.Timeout, match=r"^other launches of this run were still reserving the same accelerators after 0.05 seconds \("):
+        reservation(actor(hold=lambda *args: None, let_go=lambda token: None)).add({"n": {1}}, 0.05)
+
+
+def test_accelerators_that_ray_does_not_count_are_warned_about_once_and_too_many_are_refused(caplog: pytest.LogCaptureFixture) -> None:
+    uncounted = reservation(holding(new={"n": [1]}), gpus=0)
+    with caplog.at_level(logging.WARNING, "roost"):
+        assert [uncounted.add({"n": {1}}) is not None for _ in range(2)] == [True, True]
+    assert [record.getMessage() for record in caplog.records] == ["node 0 (10.0.0.1) has accelerators that Ray was not told of: they are not reserved"]
+    with pytest.raises(roost.EngineError, match=r"^node 0 \(10.0.0.1\) has 2 accelerators by Ray's count, but 3 are wanted \(start Ray there with the right --num-gpus"):
+        reservation(holding(missing={"n": [0, 1, 2]}, held={"n": [0, 1, 2]})).add({"n": {0, 1, 2}})
+
+
+def test_a_run_that_does_not_say_what_it_has_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    other = actor(holds=raising(errors.GetTimeoutError("no answer\nat all")))
+    there = SimpleNamespace(list_named_actors=lambda all_namespaces: [{"name": "NodeManager", "namespace": "roost_1"}])
+    with caplog.at_level(logging.WARNING, "roost"):
+        assert reservation(holding(new={"n": [1]}), fake_ray(util=there, get_actor=lambda name, namespace: other)).add({"n": {1}})
+    assert [record.getMessage() for record in caplog.records] == ["the run in namespace 'roost_1' does not say which accelerators it uses, they may be the same: no answer"]
+
+
+def test_what_a_process_keeps_it_does_not_ask_for_again_and_what_failed_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that has not succeeded is nothing that another one can rely on."""
+    asked: list[str] = []
+    manager = actor(hold=lambda token, *rest: asked.append(token) or ({}, {}, {}), let_go=lambda token: None)
+    it = reservation(manager)
+    first, second = it.add({"n": {1}}), it.add({"n": {1}})
+    assert first and second and asked == [first, second]
+    it.drop(first)
+    it.keep(second)
+    assert it.add({"n": {1}}) is None and it.add({"n": {0, 1}}) is not None and len(asked) == 3
+
+
+def test_a_placement_group_that_could_not_be_had_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: list[Any] = []
+    group = SimpleNamespace(wait=lambda timeout_seconds: False, id=SimpleNamespace(hex=lambda: "ab"))
+    monkeypatch.setattr(_ray_reserve, "create_group", lambda namespace, token, wanted, kinds: group)
+    monkeypatch.setattr(_ray_reserve, "remove_group", removed.append)
+    monkeypatch.setattr(_ray_reserve, "group_state", lambda group: "PENDING")
+    monkeypatch.setattr(_ray_reserve, "state", lambda: SimpleNamespace(available_resources_per_node=lambda: {"n": {"GPU": 1.0}}))
+    with pytest.raises(roost.Timeout, match="were not free after 0 seconds: node 0 .* has 1 of 2 free, 2 are wanted"):
+        reservation(holding(missing={"n": [0, 1]}, held={"n": [0, 1]})).add({"n": {0, 1}}, 0)
+    assert removed == [group]
+
+
+def test_books_are_balanced_by_what_is_missing_and_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = importlib.import_module("ray.util.placement_group")
+    number = "ab" * 18
+    table = {
+        number: {"name": "roost-old", "state": "CREATED"}, "1": {"name": "roost-x-old", "state": "CREATED"},
+        "2": {"name": "roost-mine", "state": "CREATED"}, "3": {"name": "roost-gone", "state": "REMOVED"},
+    }  # fmt: skip
+    made, removed = [], []
+    monkeypatch.setattr(groups, "placement_group_table", lambda: table)
+    monkeypatch.setattr(_ray_books, "create_group", lambda namespace, token, wanted, kinds: made.append((token, wanted)))
+    monkeypatch.setattr(_ray_books, "remove_group", lambda group: removed.append(group.id.hex()))
+    own = Hold({}, "", {"n": ["GPU", "10.0.0.1"]}, {}, {"n": {1}}, True)
+    _ray_books.balance("roost", {"mine": own, "new": own}, ["old", "gone"])
+    assert made == [("new", {"n": {1}})] and removed == [number]
+
+
+def test_a_port_that_cannot_be_leased_is_told_with_its_node() -> None:
+    keeper = SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: actor(lease=raising(errors.ActorDiedError()))))
+    ports = RayPorts(fake_ray(remote=lambda cls: keeper), "run", lambda rank: None, lambda rank: f"node {rank} (10.0.0.1)", lambda rank: None)
+    with pytest.raises(roost.EngineError, match=r"^no port can be leased on node 0 \(10.0.0.1\): the worker on node 0 \(10.0.0.1\) has ended: .*`ray status` lists the nodes\)$"):
+        ports.lease(0, (1,), "test")
+
+
+def test_a_manager_that_has_ended_is_told_with_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost._ray_managers.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("roost._ray_managers.PAUSE", 0.01)
+    gone = actor(answer=raising(errors.ActorUnschedulableError("its node is gone")))
+    for given in (fake_ray(get_actor=raising(ValueError("Failed to look up actor"))), fake_ray(get_actor=lambda name, namespace: gone)):
+        with pytest.raises(roost.EngineError, match=r"^the NodeManager of the run has ended: .+ \(managers end with node rank 0 and with their driver"):
+            RayTransport(given, "roost").call("NodeManager.get_nodes", [])
+
+
+@pytest.mark.parametrize("text", ["1_0", "٣", "+1", " 1", "-1", "1.0"])
+def test_a_node_rank_is_ascii_digits_and_nothing_else(text: str) -> None:
+    assert node_rank_of("10.0.0.1", {"ROOST_NODE_RANK": "12"}) == 12
+    with pytest.raises(roost.EngineError, match=r"^ROOST_NODE_RANK of node 10.0.0.1 is '.+', which is no node rank \(set it to 0, 1, ... before `ray start` there\)$"):
+        node_rank_of("10.0.0.1", {"ROOST_NODE_RANK": text})
+
+
+def test_a_group_that_is_not_there_is_told_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = object.__new__(RayEngine)
+    engine._ray, engine.namespace = None, "roost"
+    monkeypatch.setattr(_ray, "named_actors", lambda ray, namespace: {"NodeManager", "actor:0", "actor:1"})
+    with pytest.raises(roost.EngineError, match=r"^there is no group 'other' in namespace 'roost' \(running are: actor\)$"):
+        engine.find_group("other")
+
+
+def test_ray_is_left_whatever_fails_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[str] = []
+    engine = object.__new__(RayEngine)
+    engine._ray = fake_ray(is_initialized=lambda: True, shutdown=lambda: left.append("ray"))
+    engine._is_closed, engine._is_owner, engine._groups, engine._allocated, engine._reservation, engine._managers = False, True, [], [], None, {}
+    engine._ports = SimpleNamespace(keepers={})  # type: ignore[assignment]
+    monkeypatch.setattr(_ray, "forget", raising(RuntimeError("the control store is gone")))
+    engine.close()
+    assert left == ["ray"]
+
+
+def test_what_nobody_foresaw_is_not_blamed_on_the_python_that_was_chosen() -> None:
+    said = _ray_run.as_ours(errors.ActorUnschedulableError("its node is gone\nfor good"))
+    assert isinstance(said, roost.EngineError) and str(said).startswith("cannot join the Ray cluster: ActorUnschedulableError: ") and said.hint
+    own = roost.Timeout("late")
+    assert _ray_run.as_ours(own) is own

@@ -1,0 +1,6 @@
+self._node_manager     = NodeManager.get_proxy()
+self._nodes            = self._node_manager.get_nodes()
+self._num_nodes        = len(self._nodes)
+self._master_ip        = self._node_manager.get_master_ip()
+self._master_port      = self._node_manager.get_master_port()
+self._num_gpus_per_node= self._node_manager.get_num_gpus_per_node()
