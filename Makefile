@@ -16,6 +16,7 @@ setup:
 build: setup
 	@test -f build/build.ninja || $(MESON) setup build --buildtype=debugoptimized -Dwerror=$(if $(CI),true,false) > /dev/null
 	@$(NINJA) --quiet -C build
+	@printf '#!/bin/sh\n# What `build/roost` asks Ray with: the Python beside the program.\nexec "%s/.venv/bin/python3" "$$@"\n' '$(CURDIR)' > build/python3 && chmod +x build/python3
 
 asan: setup
 	@test -f build-asan/build.ninja || $(MESON) setup build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dbenches=false > /dev/null
