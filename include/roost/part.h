@@ -15,7 +15,8 @@
  *   ROOST_PART_JOINED   from the bridge: a file of JSON, {"namespace", "env": [["NAME=value"] a part]}
  *   ROOST_PART_REFUSED  from the bridge: JSON, {"error": {"code", "message", "hint"}}
  *   ROOST_PART_GONE     from the bridge, as a word of the part: the part has ended; the rest is text, why,
- *                       when it was not told to
+ *                       when it was not told to. As its own word: what the run stands on there is gone, and
+ *                       the run is to end; the rest is text that says so to people
  *   ROOST_PART_CLOSE    to the bridge, last: everything is to be given back */
 #ifndef ROOST_PART_H
 #define ROOST_PART_H

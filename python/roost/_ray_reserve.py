@@ -120,15 +120,18 @@ class Reservation:
     def check_alive(self, nodes: Iterable[str]) -> None:
         check_alive(self._ray, {node: self._node_words(node) for node in sorted(nodes, key=self._rank)})
 
-    def _check_lost(self) -> None:
-        """Somebody may have removed a placement group of ours: what is placed on its devices is no longer reserved."""
+    def find_lost(self) -> tuple[str, str] | None:
+        """Somebody may have removed a placement group of ours: what is placed on its devices is no longer reserved. Its token,
+        and what to say."""
         for token, group in list(self._groups.items()):
             if group_state(group) == "REMOVED":
-                self.drop(token)
-                raise fault(
-                    EngineError, f"the accelerators of this run are no longer reserved: its placement group {group.id.hex()} was removed by somebody else",
-                    hint="close the groups that use them and launch them again: they are reserved anew",
-                )  # fmt: skip
+                return token, f"the accelerators of this run are no longer reserved: its placement group {group.id.hex()} was removed by somebody else"
+        return None
+
+    def _check_lost(self) -> None:
+        if lost := self.find_lost():
+            self.drop(lost[0])
+            raise fault(EngineError, lost[1], hint="close the groups that use them and launch them again: they are reserved anew")
 
     # --- other runs
 

@@ -34,6 +34,7 @@ NODES_SECONDS = 600.0
 READY_SECONDS = 120.0
 AGAIN_SECONDS = 60.0  # by then Ray knows whether a silent node is gone
 PAUSE = 0.1
+LOOK_SECONDS = 1.0  # between looks whether what was reserved still is
 WORDS_MAX = 400
 
 
@@ -115,13 +116,24 @@ class Bridge:
 
     async def carry(self) -> None:
         self._followers = [asyncio.create_task(self._follow(index)) for index in range(len(self._parts))]
+        watch = asyncio.create_task(self._watch_reservation())
         try:
             while await self._hand_on():
                 pass
         except EOFError:  # the supervisor is gone
             pass
-        for task in [*self._followers, *self._tasks]:
+        for task in [watch, *self._followers, *self._tasks]:
             task.cancel()
+
+    async def _watch_reservation(self) -> None:
+        """Ray gives accelerators to others whose placement group somebody removes: the run does not go on beside them."""
+        lost = None
+        while lost is None:
+            await asyncio.sleep(LOOK_SECONDS)
+            with contextlib.suppress(Exception):  # the control store does not answer: that is told otherwise
+                lost = await asyncio.to_thread(self._engine._reserved().find_lost)
+        with contextlib.suppress(EOFError):  # nobody is there who could be told
+            await self.send(BRIDGE, _roost.PART_GONE, lost[1].encode())
 
     async def _hand_on(self) -> bool:
         """What the supervisor says to parts, as one call each; False when it says that all is over."""

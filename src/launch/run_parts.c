@@ -31,7 +31,8 @@ struct parts_birth {
     int32_t *part_of_node; /* -1 = none */
     const char **words;    /* [count + 1]: "node 2 (10.0.0.3)" */
     struct ray_joined joined;
-    size_t *taken; /* [count]: ports that the part has told */
+    size_t *taken;          /* [count]: ports that the part has told */
+    struct digest *digests; /* of all processes: what they are to be executed with */
     char home[PATH_MAX], config_dir[PATH_MAX];
 };
 
@@ -186,6 +187,8 @@ static bool say_refused(struct parts_birth *it, const struct roost_part_head *he
     } else if (head->type == ROOST_PART_REFUSED &&
                ray_say_answer((struct strview){body, len}, diag)) {
         return false;
+    } else if (head->type == ROOST_PART_GONE && head->part < 0) {
+        diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "%.*s", (int)(len < 400 ? len : 400), body);
     } else {
         diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "%s is lost: %.*s", node,
                    (int)(len < 400 ? len : 400), head->type == ROOST_PART_GONE ? body : "");
@@ -332,8 +335,10 @@ static int write_commands(struct parts_birth *it, int32_t part)
     struct commands *commands = commands_new(&wanted, &quiet);
     int file = -1;
     errno = ENOMEM;
-    if (commands && commands_fill(commands, &values, &quiet))
+    if (commands && commands_fill(commands, &values, &quiet)) {
+        spec_digest(commands, *values.only_node, it->digests);
         file = spec_write(commands, birth->ports, values.only_node);
+    }
     commands_free(commands);
     return file;
 }
@@ -341,6 +346,12 @@ static int write_commands(struct parts_birth *it, int32_t part)
 /* Each part gets its own, one after the other: those of one node are in memory at a time. */
 static bool send_commands(struct parts_birth *it)
 {
+    int64_t count = 0;
+    for (int32_t c = 0; c < it->birth->commands->component_count; c++)
+        count += it->birth->commands->components[c].process_count;
+    it->digests = arena_zeroed(it->arena, struct digest, count + 1);
+    if (!it->digests)
+        return say_nomem(it->birth);
     for (int32_t part = 0; part < it->count; part++) {
         struct roost_part_head head = {part, MSG_START};
         if (!birth_send_file(it->birth, MSG_PART, &head, sizeof head, write_commands(it, part)))
@@ -355,5 +366,5 @@ bool birth_on_ray(struct birth *birth)
     return list_parts(&it) && find_folders(&it) && send_join(&it) && take_joined(&it) &&
            send_setups(&it) && take_ports(&it) && send_commands(&it) && birth_describe(birth) &&
            birth_send_file(birth, MSG_START, "", 0,
-                           spec_write_outline(birth->commands, it.part_of_node));
+                           spec_write_outline(birth->commands, it.part_of_node, it.digests));
 }

@@ -3,14 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 enum { FIRST_BUCKETS = 64 };
 
 static uint64_t hash_of(struct strview key)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ (unsigned char)key.at[i]) * 1099511628211u;
-    return hash;
+    return hash_bytes(HASH_START, key.at, key.len);
 }
 
 static void entry_free(struct table_entry *entry)

@@ -5,6 +5,9 @@ It is started in the place of ROOST_PYTHON. FAULT in its environment makes it mi
   garbage       it joins with an answer that nobody can read
   gone:N        part N is gone before it has leased its ports
   lose:N:FILE   part N is lost as soon as FILE is there
+  alter:N:A:B   part N is sent files in which A has become B
+  end:FILE      it says that the run cannot go on as soon as FILE is there
+  end:early     the same before anything has begun
 """
 
 import json
@@ -48,6 +51,8 @@ class Bridge:
         self.send(-1, _roost.PART_JOINED, b"", json.dumps(joined).encode())
         if self.fault[0] == "gone":
             self.lose(int(self.fault[1]), "it was too far away")
+        if self.fault == ["end", "early"]:
+            self.send(-1, _roost.PART_GONE, b"there is no ground")
 
     def lose(self, index: int, why: str) -> None:
         part = self.parts[index]
@@ -63,8 +68,13 @@ class Bridge:
                 return kind != _roost.PART_CLOSE
             part = self.parts[index]
             if part is not None:
-                part.send(kind, message[1][HEAD.size :], message[2])
+                part.send(kind, message[1][HEAD.size :], self.altered(index, message[2]))
         return True
+
+    def altered(self, index: int, file: bytes | None) -> bytes | None:
+        if self.fault[0] != "alter" or index != int(self.fault[1]) or file is None:
+            return file
+        return file.replace(self.fault[2].encode(), self.fault[3].encode())
 
     def hear(self, index: int) -> None:
         part = self.parts[index]
@@ -86,6 +96,9 @@ class Bridge:
                     return
             if self.fault[0] == "lose" and os.path.exists(self.fault[2]):
                 self.lose(int(self.fault[1]), "somebody pulled the plug")
+            if self.fault[0] == "end" and os.path.exists(self.fault[1]):
+                self.send(-1, _roost.PART_GONE, b"the ground is gone")
+                self.fault = [""]
 
 
 if __name__ == "__main__":

@@ -97,6 +97,14 @@ while True:
 print(json.dumps([actors, groups, taken]))
 """
 
+REMOVE = """
+from ray.util.placement_group import PlacementGroup, remove_placement_group
+groups = [number for number, group in placement_group_table().items() if group["state"] != "REMOVED"]
+for number in groups:
+    remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(number)))
+print(json.dumps(groups))
+"""
+
 
 class Session:
     """A driver for script after script: joining a cluster takes longer than most of what tests do there."""
@@ -261,6 +269,10 @@ class RayCluster:
     def kept(self) -> list[str]:
         """What is kept for the managers of runs."""
         return self._look("from ray.experimental.internal_kv import _internal_kv_list as keys\nprint(json.dumps([key.decode() for key in keys('', namespace='roost')]))")  # type: ignore[no-any-return]
+
+    def remove_groups(self) -> list[str]:
+        """Removes every placement group, as anybody in the cluster can; their numbers."""
+        return self._look(REMOVE)  # type: ignore[no-any-return]
 
     def await_nodes(self, count: int) -> None:
         """Until the cluster has noticed who came and who was lost."""

@@ -340,6 +340,30 @@ def test_with_keep_going_the_other_nodes_go_on(home: Home) -> None:
     assert run.is_gone()
 
 
+@pytest.mark.parametrize(
+    "fault, said",
+    [
+        ("alter:1:CUDA_VISIBLE_DEVICES=0:CUDA_VISIBLE_DEVICES=1", "roost: a/1: it is not as planned: its variables on node 1 (10.0.0.2) are not what was sent there"),
+        ("alter:2:echo up:echo ap", "roost: a/2: it is not as planned: its command on node 2 (10.0.0.3) is not what was sent there"),
+    ],
+)
+def test_a_process_that_is_not_started_as_planned_ends_the_run(home: Home, fault: str, said: str) -> None:
+    run = home.start({"a": EVERYWHERE}, {"a": shell("echo up; sleep 1000")}, "--grace", "0.3", FAULT=fault)
+    assert run.end() == 5, run.err
+    assert said in run.err, run.err
+    assert run.is_gone()
+
+
+@pytest.mark.parametrize("option", ["--grace=0.3", "--keep-going"])
+def test_what_the_run_stands_on_ends_it_when_it_is_gone(home: Home, option: str) -> None:
+    run = begin(home, option, FAULT="end:gone")
+    (home.folder / "gone").touch()
+    assert run.end() == 5, run.err
+    assert "roost: the ground is gone\n" in run.err
+    assert [record["reason"] for record in run.records()[:-1]] == ["killed-by-roost"] * NODES
+    assert run.is_gone()
+
+
 # --- before it begins
 
 
@@ -385,6 +409,7 @@ def test_what_a_part_is_told_is_put_in_order() -> None:
     [
         ("refuse", "roost: error: there is no way", "= find one"),
         ("garbage", "roost: error: the bridge to Ray gave no answer that can be read", "= let ROOST_PYTHON be a Python with the same roost as this program"),
+        ("end:early", "roost: error: there is no ground\n", ""),
         ("gone:1", "roost: error: node 1 (10.0.0.2) is lost: it was too far away", "= `ray status` lists the nodes"),
     ],
 )

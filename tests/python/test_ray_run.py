@@ -341,6 +341,16 @@ def test_a_killed_bridge_ends_the_run(nodes: Nodes) -> None:
     assert nodes.left(run.id) == NOTHING
 
 
+def test_a_reservation_that_somebody_else_removes_ends_the_run(nodes: Nodes) -> None:
+    """R9."""
+    run = begin_stubborn(nodes)
+    removed = nodes.cluster.remove_groups()
+    assert run.end() == 5, run.err
+    assert f"roost: the accelerators of this run are no longer reserved: its placement group {removed[0]} was removed by somebody else\n" in run.err
+    assert len(removed) == 1 and [record["reason"] for record in run.records()[:-1]] == ["killed-by-roost"] * NODES
+    assert nodes.left(run.id) == NOTHING
+
+
 def actor_of(address: str) -> int:
     """The process of the part's actor on a node."""
     for pid in os.listdir("/proc"):

@@ -141,6 +141,8 @@ static void take(struct supervisor *supervisor, const struct message *message)
     memcpy(&head, message->body, sizeof head);
     const char *body = message->body + sizeof head;
     size_t len = message->len - sizeof head, read = 0;
+    if (head.part == -1 && head.type == ROOST_PART_GONE && !supervisor->parts->is_ending)
+        lives_fail(supervisor, NULL, ROOST_ERR_ENGINE, "%.*s", (int)len, body);
     if (head.part < 0 || head.part >= supervisor->parts->count)
         return;
     /* Ends are told behind all that was written, which may be much: who sends it is not silent. */

@@ -80,6 +80,12 @@ static void begins(struct supervisor *supervisor, struct worker *worker,
         tell_logs(supervisor, worker);
     struct spawned spawned = {.pid = event->pid, .pidfd = -1};
     worker_begins(supervisor, worker, &spawned, -1);
+    const char *what =
+        digest_difference(worker_process(supervisor, worker)->env.first, event->message);
+    if (what)
+        lives_fail(supervisor, worker, ROOST_ERR_ENGINE,
+                   "it is not as planned: its %s on %s %s not what was sent there", what,
+                   parts_node(supervisor, worker), strcmp(what, "command") == 0 ? "is" : "are");
 }
 
 static void ends(struct supervisor *supervisor, struct worker *worker, struct roost_event *event)

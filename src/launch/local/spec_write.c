@@ -39,8 +39,9 @@ static int32_t ready_port(const struct commands *commands, const struct launch_c
 /* What is written of the commands. */
 struct choice {
     const int32_t *ports;
-    const int32_t *only_node;    /* NULL = all */
-    const int32_t *part_of_node; /* NULL = all are one */
+    const int32_t *only_node;     /* NULL = all */
+    const int32_t *part_of_node;  /* NULL = all are one */
+    const struct digest *digests; /* with part_of_node: of all processes */
 };
 
 static bool is_chosen(const struct component_commands *component, int32_t rank,
@@ -77,10 +78,10 @@ static void put_process(struct text *out, const struct commands *commands, int32
 
 /* The supervisor of several nodes has no use for what only its parts need. */
 static void put_outline(struct text *out, const struct component_commands *component, int32_t rank,
-                        const struct choice *choice)
+                        const struct choice *choice, const struct digest *digest)
 {
     spec_put_list(out, (const char *const[]){component->name, NULL});
-    spec_put_list(out, NULL);
+    spec_put_list(out, (const char *const[]){digest->text, NULL});
     spec_put_string(out, SV(""));
     spec_put_string(out, SV(""));
     for (int i = 0; i < 3; i++)
@@ -93,6 +94,9 @@ static void put_component(struct text *out, const struct commands *commands, int
                           const struct choice *choice, int32_t *place)
 {
     const struct component_commands *component = &commands->components[index];
+    const struct digest *digests = choice->digests;
+    for (int32_t before = 0; digests && before < index; before++)
+        digests += commands->components[before].process_count;
     const struct launch_config *launch = component->launch;
     spec_put_string(out, sv_from(component->name));
     spec_put_list(out, choice->part_of_node ? NULL : component->base_env);
@@ -112,7 +116,7 @@ static void put_component(struct text *out, const struct commands *commands, int
         if (!is_chosen(component, rank, choice))
             continue;
         if (choice->part_of_node)
-            put_outline(out, component, rank, choice);
+            put_outline(out, component, rank, choice, &digests[rank]);
         else
             put_process(out, commands, index, rank, first, next - first, *place, choice);
         *place += next - first;
@@ -147,7 +151,23 @@ int spec_write(const struct commands *commands, const int32_t *ports, const int3
     return write_choice(commands, &(struct choice){.ports = ports, .only_node = only_node});
 }
 
-int spec_write_outline(const struct commands *commands, const int32_t *part_of_node)
+int spec_write_outline(const struct commands *commands, const int32_t *part_of_node,
+                       const struct digest *digests)
 {
-    return write_choice(commands, &(struct choice){.part_of_node = part_of_node});
+    return write_choice(commands,
+                        &(struct choice){.part_of_node = part_of_node, .digests = digests});
+}
+
+void spec_digest(const struct commands *commands, int32_t only_node, struct digest *out)
+{
+    struct choice choice = {.only_node = &only_node};
+    for (int32_t c = 0; c < commands->component_count; c++) {
+        const struct component_commands *component = &commands->components[c];
+        for (int32_t rank = 0; rank < component->process_count; rank++, out++) {
+            const struct process_command *process = &component->processes[rank];
+            if (is_chosen(component, rank, &choice))
+                *out =
+                    digest_planned(process->argv, process->env, process->cwd ? process->cwd : "");
+        }
+    }
 }

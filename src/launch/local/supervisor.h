@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "launch/local/cgroup.h"
+#include "launch/local/digest.h"
 #include "launch/local/messages.h"
 #include "launch/local/spec.h"
 #include "port/port_socket.h"
@@ -33,13 +34,14 @@ struct worker {
     int32_t life; /* 0 = none yet */
     int32_t pid;
     int pidfd;
-    int64_t started_at; /* wall clock, for records */
-    int64_t started;    /* monotonic */
-    int64_t restart_at; /* ms */
-    int32_t quick_ends; /* lives in a row that ended soon after they began */
-    bool was_told;      /* roost has sent it a signal that ends */
-    bool has_logs;      /* its log files were made */
-    int driver_end;     /* of its channel, while it is forking */
+    int64_t started_at;   /* wall clock, for records */
+    int64_t started;      /* monotonic */
+    int64_t restart_at;   /* ms */
+    int32_t quick_ends;   /* lives in a row that ended soon after they began */
+    struct digest digest; /* of a part: what it is executed with */
+    bool was_told;        /* roost has sent it a signal that ends */
+    bool has_logs;        /* its log files were made */
+    int driver_end;       /* of its channel, while it is forking */
     bool is_ready;
     bool is_probing;
     struct port_probe probe; /* of its ready port, while is_probing */

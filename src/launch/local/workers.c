@@ -102,6 +102,8 @@ void worker_begins(struct supervisor *supervisor, struct worker *worker,
     }
     ready_reset(supervisor, worker);
     struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
+    if (supervisor->setup.is_part)
+        memcpy(event.message, worker->digest.text, sizeof worker->digest.text);
     note_life(supervisor, worker, worker->life);
     if (driver_end < 0)
         outbox_put(supervisor, &event);
@@ -159,6 +161,9 @@ bool worker_start(struct supervisor *supervisor, struct worker *worker)
     } else {
         worker->started_at = clock_read(CLOCK_REALTIME);
         worker->started = clock_read(CLOCK_MONOTONIC);
+        if (supervisor->setup.is_part)
+            worker->digest =
+                digest_executed(worker_process(supervisor, worker), start.strings, start.env);
         ready_mark(supervisor, worker);
         note_life(supervisor, worker, worker->life);
         is_started = forks_take(supervisor, worker, &start, logs) ||

@@ -1,0 +1,20 @@
+/* hash.h - bytes as a number (FNV-1a): equal bytes give equal numbers on every machine. Whoever chooses the
+ * bytes can choose the number: for tables of our own words and for accidents, not against malice. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_START UINT64_C(14695981039346656037)
+
+/* Goes on from `hash`, HASH_START at first. */
+static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+#endif
