@@ -19,7 +19,7 @@ from roost._handle import CallSite, Handle
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
 from roost._ray_logs import RayLogs, Source
-from roost._ray_managers import RayTransport
+from roost._ray_transport import RayTransport
 
 MARK_SECONDS = 2.0
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once

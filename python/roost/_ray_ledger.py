@@ -2,12 +2,18 @@
 
 A ledger is a whole, and the changes since, in batches, each under a key of its own. A change is kept before whoever asked
 for it is answered; what the store does not take in time is an error for them, and goes with what comes next. A write whose
-answer is lost may have been done or not: both are read alike. The keys begin with the job of the run's driver: what a driver that was killed left there is swept by
-the next run that begins."""
+answer is lost may have been done or not: both are read alike.
+
+Each life of a manager has an epoch, which it claims before it reads what the one before has left, and writes under keys of
+its own. A life that finds the next epoch claimed is over: what it has just written may have been read or not, so nobody is
+told that it is kept. So a manager that Ray takes for dead, and that is not, can neither spoil nor promise anything.
+
+The keys begin with the job of the run's driver: what a driver that was killed left there is swept by the next run that begins."""
 
 import asyncio
 import json
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -37,12 +43,18 @@ def store() -> Any:
     return internal_kv
 
 
+class OverError(EngineError):
+    """A life of a manager whose next one has begun."""
+
+
 def persist(write: Callable[..., Value], *args: Any) -> Value:
     """Tries again for a while."""
     deadline = time.monotonic() + KEEP_SECONDS
     while True:
         try:
             return write(*args)
+        except OverError:
+            raise
         except Exception as error:
             if time.monotonic() >= deadline:
                 raise fault(
@@ -53,49 +65,80 @@ def persist(write: Callable[..., Value], *args: Any) -> Value:
 
 
 class Ledger:
-    """Of one manager; used on its event loop, after it was opened."""
+    """Of one life of a manager; used on its event loop, after it was opened."""
 
     def __init__(self, job: str, namespace: str, manager: str) -> None:
         self._prefix = f"{job}/{namespace}/{manager}/"
+        self._claim = secrets.token_hex(8).encode()
         self._edition = 0  # the last that was tried; batches are of one, and a whole has all of those before its own
-        self._old: list[str] = []  # what batches begin with that the next whole has
+        self._old: list[str] = []  # what keys begin with that the next whole makes useless
         self._batches = self._bytes = 0  # since then
         self._pending: list[Change] = []
         self._added = self._kept = self._refused = 0
         self._lock = asyncio.Lock()
-        self.epoch = 1  # lives of the manager
+        self.epoch = 0  # which life of the manager this is
+        self.is_over = False  # another life has begun
 
     def open(self) -> list[Change]:
         """Begins the next life: the changes that make what the ones before remembered."""
+        persist(self._begin_life)
         changes: list[Change] = persist(self._read)
         persist(self._write, changes)
         return changes
 
+    # --- lives
+
+    def _life(self, epoch: int) -> str:
+        return f"{self._prefix}life.{epoch:08}"
+
+    def _begin_life(self) -> None:
+        """Of several that claim an epoch at the same time one has it, and the others the next ones."""
+        claimed = [int(key.decode().rpartition(".")[2]) for key in store()._internal_kv_list(f"{self._prefix}life.", namespace=NAMESPACE)]
+        epoch = max(claimed, default=0)
+        if epoch and store()._internal_kv_get(self._life(epoch), namespace=NAMESPACE) == self._claim:  # the answer was lost
+            self.epoch = epoch
+            return
+        while store()._internal_kv_put(self._life(epoch + 1), self._claim, overwrite=False, namespace=NAMESPACE):
+            epoch += 1
+        self.epoch = epoch + 1
+
+    def _check_life(self) -> None:
+        self.is_over = self.is_over or bool(store()._internal_kv_exists(self._life(self.epoch + 1), namespace=NAMESPACE))
+        if self.is_over:
+            raise fault(OverError, f"this manager is of epoch {self.epoch}, and the next one has begun", hint="ask again: the next one knows what was kept")
+
+    # --- what is kept
+
     def _read(self) -> list[Change]:
-        found = store()._internal_kv_get(self._prefix + "whole", namespace=NAMESPACE)
-        if not found:
-            return []
-        whole = json.loads(found)
-        changes: list[Change] = whole["changes"]
-        batches = {}
+        """What the last life has left that came as far as its first whole."""
+        found: dict[int, dict[str, str]] = {}
         for key in store()._internal_kv_list(self._prefix, namespace=NAMESPACE):
-            edition, _, number = key.decode().removeprefix(self._prefix).partition(".")
-            if number:
-                batches[int(edition), int(number)] = key
+            epoch, _, name = key.decode().removeprefix(self._prefix).partition("/")
+            if name and int(epoch) != self.epoch:
+                found.setdefault(int(epoch), {})[name] = key.decode()
+        self._old = [self._keys(epoch) for epoch in sorted(found)]
+        last = max((epoch for epoch, names in found.items() if epoch < self.epoch and "whole" in names), default=None)
+        if last is None:
+            return []
+        whole = json.loads(store()._internal_kv_get(found[last].pop("whole"), namespace=NAMESPACE))
+        changes: list[Change] = whole["changes"]
+        batches = {tuple(map(int, name.split("."))): key for name, key in found[last].items()}
         for (edition, _), key in sorted(batches.items()):
             if edition >= whole["edition"]:
                 changes += json.loads(store()._internal_kv_get(key, namespace=NAMESPACE))
-        editions = {edition for edition, _ in batches}
-        self.epoch, self._edition = whole["epoch"] + 1, max(editions | {whole["edition"]})
-        self._old = [self._tail(edition) for edition in sorted(editions)]
         return changes
 
+    def _keys(self, epoch: int) -> str:
+        return f"{self._prefix}{epoch:08}/"
+
     def _tail(self, edition: int) -> str:
-        return f"{self._prefix}{edition}."
+        return f"{self._keys(self.epoch)}{edition}."
 
     def _put(self, key: str, value: Any) -> int:
+        """Kept when this returns: a life that begins later finds it, and none had begun when it was there."""
         text = json.dumps(value, ensure_ascii=False).encode()
         store()._internal_kv_put(key, text, overwrite=True, namespace=NAMESPACE)
+        self._check_life()
         return len(text)
 
     def _write(self, changes: list[Change]) -> None:
@@ -104,7 +147,7 @@ class Ledger:
         self._old.append(self._tail(self._edition))
         self._edition += 1
         self._batches = self._bytes = 0
-        self._put(self._prefix + "whole", {"epoch": self.epoch, "edition": self._edition, "changes": changes})
+        self._put(self._keys(self.epoch) + "whole", {"edition": self._edition, "changes": changes})
         while self._old:
             store()._internal_kv_del(self._old[-1], del_by_prefix=True, namespace=NAMESPACE)
             self._old.pop()
@@ -134,6 +177,8 @@ class Ledger:
             try:
                 await self._try(self._write, remember())
                 self._kept = count
+            except OverError:
+                raise
             except EngineError as error:  # the changes themselves are kept
                 log.warning("%s", error)
 

@@ -5,32 +5,26 @@ the next epoch and what is in its ledger: registrations, locks and devices outli
 
 import asyncio
 import contextlib
-import itertools
 import json
 import logging
 import os
 import secrets
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from roost import _ray_books, _roost
 from roost._arguments import fault
 from roost._errors import EngineError
-from roost._managers import make_error, read_answer
-from roost._ray_cluster import MANAGERS_GONE, state
+from roost._ray_cluster import state
 from roost._ray_holdings import Holdings, Kinds, Plain, plain, sets
-from roost._ray_ledger import Change, Ledger
+from roost._ray_ledger import Change, Ledger, OverError
 
 log = logging.getLogger("roost")
 
 # NodeManager comes last: it tells others of the run.
 NAMES = ("WorkerManager", "CollectiveManager", "NodeManager")
 LOOK_SECONDS = 1.0  # between looks for processes that have ended
-AGAIN_SECONDS = 30.0  # while a manager is made again
 ANSWERS_MAX = 200  # that are kept, should somebody ask again
-PAUSE = 0.1
 
 
 class Manager:
@@ -89,8 +83,12 @@ class Manager:
         return changes + self._holdings.changes()
 
     async def _keep(self, *changes: Change) -> None:
-        await self._ledger.add(*changes)
-        await self._ledger.tidy(self._remember)
+        try:
+            await self._ledger.add(*changes)
+            await self._ledger.tidy(self._remember)
+        except OverError:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, end_process)  # when its askers have been told
+            raise
 
     async def _keep_answer(self, number: int, answer: bytes, *changes: Change) -> bytes:
         """The answer, once its changes are kept; an error when they are not."""
@@ -110,6 +108,14 @@ class Manager:
             del self._answered[next(iter(self._answered))]
 
     # --- the registry
+
+    async def ask(self, epoch: int, owner: int, who: str, number: int, request: bytes) -> tuple[int, bytes | None]:
+        """The epoch of this life, and the answer. None is for who knows of another epoch (0 = of none yet): a life that is
+        over answers nobody who has met the next one, and what was asked of one before is asked again."""
+        if epoch not in (0, self._ledger.epoch):
+            return self._ledger.epoch, None
+        answer = await self.answer(owner, who, number, request)
+        return self._ledger.epoch, None if self._ledger.is_over else answer
 
     async def answer(self, owner: int, who: str, number: int, request: bytes) -> bytes:
         """The registry's answer to request `number` of a process, which is an actor or the driver of a job. The same
@@ -242,6 +248,11 @@ def warned() -> Iterator[None]:
         log.warning("%s", error)
 
 
+def end_process() -> None:
+    log.warning("a manager of this run has ended: Ray has made it again, and took it for dead")
+    os._exit(1)
+
+
 def who_asks(ray: Any) -> str:
     """This process for Ray, which knows when it has ended."""
     context = ray.get_runtime_context()
@@ -260,61 +271,3 @@ def ended(watched: set[str]) -> set[str]:
     except Exception:  # the control store does not answer: nothing is known
         return set()
     return watched & dead
-
-
-class RayTransport:
-    """How proxies of this process reach the managers: a call of the actor that has the memory."""
-
-    def __init__(self, ray: Any, namespace: str, managers: dict[str, Any] | None = None) -> None:
-        self._ray, self._namespace, self._managers = ray, namespace, managers or {}
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._pid = 0
-        self._owner = 0
-
-    def _who(self) -> int:
-        with self._lock:
-            if self._pid != os.getpid():
-                self._pid, self._owner = os.getpid(), secrets.randbits(63)
-            return self._owner
-
-    def _manager(self, method: str) -> Any:
-        """The actor that answers; locks and ports are WorkerManager's too."""
-        name = method.partition(".")[0]
-        name = name if name in NAMES else "WorkerManager"
-        if name not in self._managers:
-            try:
-                self._managers[name] = self._ray.get_actor(name, namespace=self._namespace)
-            except ValueError as error:
-                raise LookupError(str(error)) from error
-        return self._managers[name]
-
-    def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
-        errors, name = self._ray.exceptions, method.partition(".")[0]
-        owner, number = self._who(), next(self._numbers)
-        request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
-        deadline = None if timeout is None else time.monotonic() + timeout
-        missing_since: float | None = None
-        while True:
-            began = time.monotonic()
-            try:
-                ref = self._manager(method).answer.remote(owner, who_asks(self._ray), number, request)
-                return read_answer(self._wait(method, ref, owner, number, deadline, timeout))
-            except (errors.ActorUnschedulableError, errors.RayActorError, LookupError) as error:
-                # It is being made again; what was asked is asked again, under the same number.
-                now = time.monotonic()
-                if missing_since is None or now - began > 1:  # it was there meanwhile
-                    missing_since = now
-                if now - missing_since > AGAIN_SECONDS:
-                    raise fault(EngineError, f"the {name} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
-                time.sleep(PAUSE)
-
-    def _wait(self, method: str, ref: Any, owner: int, number: int, deadline: float | None, timeout: float | None) -> bytes:
-        """The answer; what is not answered in time is taken back, unless it has just been."""
-        try:
-            return self._ray.get(ref, timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
-        except self._ray.exceptions.GetTimeoutError:
-            with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
-                if not self._ray.get(self._manager(method).cancel.remote(owner, number), timeout=AGAIN_SECONDS):
-                    return self._ray.get(ref, timeout=AGAIN_SECONDS)  # type: ignore[no-any-return]
-            raise make_error("timeout", f"{method} was not answered after {timeout:g} seconds", "") from None

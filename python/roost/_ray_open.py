@@ -13,8 +13,9 @@ from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
 from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_ledger import sweep
-from roost._ray_managers import NAMES, RayTransport
+from roost._ray_managers import NAMES
 from roost._ray_nodes import build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
+from roost._ray_transport import RayTransport
 
 current: RayEngine | None = None
 

@@ -155,11 +155,11 @@ def test_late_and_lost_nodes_are_told(small: RayCluster) -> None:
 
 LOST_FIRST = """
     import json, os, sys
-    import ray, roost, roost._ray_managers, roost._ray_nodes
+    import ray, roost, roost._ray_nodes, roost._ray_transport
     sys.path.insert(0, os.getcwd())
     from lost import Sitter
     roost._ray_nodes.node_rank_of = lambda address, env: 0 if address == "127.0.0.6" else 1
-    roost._ray_managers.AGAIN_SECONDS = 1
+    roost._ray_transport.AGAIN_SECONDS = 1
     cluster = roost.Cluster(num_nodes=2, engine="ray")
     group = Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([1]), name="sitters")
     print("ready", flush=True)

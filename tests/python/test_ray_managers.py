@@ -2,6 +2,7 @@
 here, and Ray a few facts; what kills do is in test_ray_engine.py."""
 
 import asyncio
+import itertools
 import json
 import logging
 import threading
@@ -14,7 +15,7 @@ import pytest
 from roost import EngineError, _ray_books, _ray_ledger, _ray_managers
 from roost._managers import read_answer
 from roost._ray_holdings import plain
-from roost._ray_ledger import Ledger
+from roost._ray_ledger import Ledger, OverError
 from roost._ray_managers import Manager
 
 
@@ -31,9 +32,15 @@ class Store:
     def _internal_kv_list(self, prefix: str, *, namespace: str) -> list[bytes]:
         return [key for key in reversed(self.values) if key.startswith(prefix.encode())]
 
-    def _internal_kv_put(self, key: str, value: bytes, overwrite: bool, *, namespace: str) -> None:
+    def _internal_kv_exists(self, key: str, *, namespace: str) -> bool:
+        return key.encode() in self.values
+
+    def _internal_kv_put(self, key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
         self.before(key)
-        self.values[key.encode()] = value
+        was_there = key.encode() in self.values
+        if overwrite or not was_there:
+            self.values[key.encode()] = value
+        return was_there
 
     def _internal_kv_del(self, key: str, *, del_by_prefix: bool, namespace: str) -> None:
         for found in self._internal_kv_list(key, namespace=namespace):
@@ -106,7 +113,7 @@ def test_many_changes_become_a_whole_and_none_is_lost_meanwhile(store: Store, mo
 
     ledger, _ = opened()
     asyncio.run(fill(ledger))
-    assert len(store.values) <= 6
+    assert len([key for key in store.values if b"/life." not in key]) <= 6
     assert opened()[1] == [["gone", number] for number in range(41)]
 
 
@@ -156,11 +163,11 @@ def test_nothing_is_lost_when_nobody_knows_whether_a_whole_was_written(store: St
     monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 3)
     known: list[Any] = []
 
-    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> None:
-        if is_written or not key.endswith("whole"):
-            Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
+    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
+        was_there = (is_written or not key.endswith("whole")) and Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
         if key.endswith("whole"):
             raise RuntimeError("deadline exceeded")
+        return was_there
 
     async def fill(ledger: Ledger) -> None:
         for number in range(len(known), len(known) + 8):
@@ -177,7 +184,7 @@ def test_nothing_is_lost_when_nobody_knows_whether_a_whole_was_written(store: St
         ledger, found = opened()
         assert found == known
         asyncio.run(fill(ledger))
-    assert len(store.values) <= 4
+    assert len([key for key in store.values if b"/life." not in key]) <= 4
 
 
 def test_what_killed_drivers_left_is_swept_and_what_others_have_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +205,110 @@ def test_what_a_run_keeps_that_begins_meanwhile_is_not_swept(store: Store, monke
     monkeypatch.setattr(_ray_ledger, "state", lambda: SimpleNamespace(jobs=jobs))
     _ray_ledger.sweep()
     assert {key.decode().partition("/")[0] for key in store.values} == {"03"}
+
+
+# --- lives
+
+
+def test_a_life_that_is_over_keeps_nothing_and_spoils_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray may take a manager for dead that only did not answer for a while."""
+    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 2)
+
+    async def add(ledger: Ledger, number: int) -> None:
+        await ledger.add(["gone", number])
+
+    async def tidy(ledger: Ledger) -> None:
+        ledger._batches = 2
+        await ledger.tidy(lambda: [["gone", -1]])
+
+    old, _ = opened()
+    asyncio.run(add(old, 1))
+    new, found = opened()
+    assert found == [["gone", 1]] and (old.epoch, new.epoch) == (1, 2)
+    asyncio.run(add(new, 2))
+    for late in (add(old, 3), tidy(old), add(old, 4)):
+        with pytest.raises(OverError, match=r"^this manager is of epoch 1, and the next one has begun \(ask again: the next one knows what was kept\)$"):
+            asyncio.run(late)
+    assert old.is_over and not new.is_over
+    asyncio.run(add(new, 5))
+    assert opened()[1] == [["gone", 1], ["gone", 2], ["gone", 5]]
+
+
+class Interleaved(Store):
+    """Does something else, once, before so many operations have been done."""
+
+    def __init__(self, after: int, other: Callable[[], None]) -> None:
+        super().__init__()
+        self.after, self.other, self.is_counting = after, other, False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_internal_kv_") and self.is_counting:
+            self.after -= 1
+            if self.after < 0:
+                self.is_counting = False
+                self.other()
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("is_old_first", [True, False])
+def test_what_is_said_to_be_kept_is_known_to_the_next_life_whatever_was_done_first(monkeypatch: pytest.MonkeyPatch, is_old_first: bool) -> None:
+    """Before each thing that the old life does to keep a change the next one begins wholly; and the other way round."""
+    seen = set()
+
+    def add() -> None:
+        async def one() -> None:
+            await old.add(["gone", 1])
+
+        try:
+            asyncio.run(one())
+            kept.append(True)
+        except OverError:
+            kept.append(False)
+
+    def begin() -> None:
+        found.append(opened()[1])
+
+    first, second = (add, begin) if is_old_first else (begin, add)
+    for after in itertools.count():
+        kept: list[bool] = []
+        found: list[list[Any]] = []
+        made = Interleaved(after, second)
+        monkeypatch.setattr(_ray_ledger, "store", lambda made=made: made)
+        old, _ = opened()
+        made.is_counting = True
+        first()
+        if made.is_counting:  # it has done less than that
+            break
+        assert not kept[0] or found[0] == [["gone", 1]], after
+        seen.add((kept[0], bool(found[0])))
+    # A change of which nobody can know whether it was read in time is refused, though it was.
+    assert seen == {(False, False), (False, True)} | (set() if is_old_first else {(True, True)})
+
+
+def test_one_of_two_that_begin_the_same_life_has_it(store: Store) -> None:
+    first, second = Ledger("01", "roost", "WorkerManager"), Ledger("01", "roost", "WorkerManager")
+
+    def meanwhile(key: str) -> None:
+        store.before = lambda key: None
+        second.open()
+
+    store.before = meanwhile
+    first.open()
+    assert (second.epoch, first.epoch) == (1, 2)
+
+
+def test_a_claim_whose_answer_was_lost_is_claimed_once(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = ["once"]
+
+    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
+        was_there = Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
+        if lost:
+            raise RuntimeError(lost.pop())
+        return was_there
+
+    monkeypatch.setattr(store, "_internal_kv_put", lose)
+    ledger, _ = opened()
+    assert ledger.epoch == 1 and not lost
 
 
 # --- a manager
@@ -313,6 +424,30 @@ def test_what_is_not_kept_is_answered_with_an_error_also_to_who_waits(dead: set[
             await asyncio.sleep(0.01)
         store.before = lambda key: None
         assert b'"value"' in await it.answer(1, "actor:1", 3, acquire(3))
+
+    asyncio.run(live())
+
+
+def test_a_manager_answers_who_knows_its_epoch_and_ends_when_the_next_one_has_begun(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(_ray_managers, "end_process", lambda: ended.append("process"))
+
+    async def live() -> None:
+        old = manager()
+        assert await old.ask(0, 1, "actor:1", 1, acquire(1)) == (1, b'{"id":1,"value":true}')
+        assert await old.ask(2, 1, "actor:1", 2, acquire(2)) == (1, None)
+        new = manager()
+        assert await new.ask(1, 1, "actor:1", 1, acquire(1)) == (2, None)
+        assert await new.ask(2, 1, "actor:1", 1, acquire(1)) == (2, b'{"id":1,"value":true}')
+        late = request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=3)
+        assert await old.ask(1, 1, "actor:1", 3, late) == (1, None)
+        while not ended:
+            await asyncio.sleep(0.01)
+        held = request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)
+        waiting = asyncio.create_task(new.ask(2, 2, "actor:2", 1, held))
+        await settle(waiting)  # type: ignore[arg-type]
+        await new.ask(2, 1, "actor:1", 3, late)
+        assert (await waiting)[1] == b'{"id":1,"value":true}'
 
     asyncio.run(live())
 

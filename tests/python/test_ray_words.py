@@ -12,7 +12,7 @@ import roost
 from roost import _ray, _ray_books, _ray_reserve, _ray_run
 from roost._ray import RayEngine
 from roost._ray_holdings import Hold
-from roost._ray_managers import RayTransport
+from roost._ray_transport import RayTransport
 from roost._ray_nodes import node_rank_of
 from roost._ray_ports import RayPorts
 from roost._ray_reserve import Reservation
@@ -147,12 +147,40 @@ def test_a_port_that_cannot_be_leased_is_told_with_its_node() -> None:
 
 
 def test_a_manager_that_has_ended_is_told_with_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost._ray_managers.AGAIN_SECONDS", 0.05)
-    monkeypatch.setattr("roost._ray_managers.PAUSE", 0.01)
-    gone = actor(answer=raising(errors.ActorUnschedulableError("its node is gone")))
+    monkeypatch.setattr("roost._ray_transport.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
+    gone = actor(ask=raising(errors.ActorUnschedulableError("its node is gone")))
     for given in (fake_ray(get_actor=raising(ValueError("Failed to look up actor"))), fake_ray(get_actor=lambda name, namespace: gone)):
         with pytest.raises(roost.EngineError, match=r"^the NodeManager of the run has ended: .+ \(managers end with node rank 0 and with their driver"):
             RayTransport(given, "roost").call("NodeManager.get_nodes", [])
+
+
+def lives_of_a_manager(epochs: list[int], asked: list[Any]) -> Any:
+    """Answers as a life of each of these epochs in turn, and the last one from then on."""
+
+    def ask(epoch: int, owner: int, who: str, number: int, request: bytes) -> tuple[int, bytes | None]:
+        own = epochs.pop(0) if len(epochs) > 1 else epochs[0]
+        asked.append((epoch, own, owner, number))
+        return own, b'{"value": "of life %d"}' % own if epoch in (0, own) else None
+
+    return fake_ray(get_actor=lambda name, namespace: actor(ask=ask))
+
+
+def test_a_manager_that_was_made_again_is_asked_again_with_its_epoch() -> None:
+    asked: list[Any] = []
+    transport = RayTransport(lives_of_a_manager([1, 2, 2, 1, 2], asked), "roost")
+    assert [transport.call("NodeManager.get_nodes", []) for _ in range(3)] == ["of life 1", "of life 2", "of life 2"]
+    assert [(epoch, own) for epoch, own, _, _ in asked] == [(0, 1), (1, 2), (2, 2), (2, 1), (2, 2)]
+    assert [number for _, _, _, number in asked] == [1, 2, 2, 3, 3] and len({owner for _, _, owner, _ in asked}) == 1
+
+
+def test_a_manager_that_is_over_is_believed_by_nobody_who_knows_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost._ray_transport.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
+    transport = RayTransport(lives_of_a_manager([2, 1], []), "roost")
+    assert transport.call("NodeManager.get_nodes", []) == "of life 2"
+    with pytest.raises(roost.EngineError, match=r"^the NodeManager of the run has ended: a NodeManager of epoch 1 answers, and not that of epoch 2 \(managers end with"):
+        transport.call("NodeManager.get_nodes", [])
 
 
 @pytest.mark.parametrize("text", ["1_0", "٣", "+1", " 1", "-1", "1.0"])

@@ -1,0 +1,94 @@
+"""How the proxies of a process reach the managers of a run on Ray: a call of the actor that has the memory, again while that
+is made again, and never of a life that is over."""
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import threading
+import time
+from typing import Any
+
+from roost._arguments import fault
+from roost._errors import EngineError
+from roost._managers import make_error, read_answer
+from roost._ray_cluster import MANAGERS_GONE
+from roost._ray_managers import NAMES, who_asks
+
+AGAIN_SECONDS = 30.0  # while a manager is made again
+PAUSE = 0.1
+
+
+def actor_of(method: str) -> str:
+    """The manager that answers; locks and ports are WorkerManager's too."""
+    name = method.partition(".")[0]
+    return name if name in NAMES else "WorkerManager"
+
+
+class RayTransport:
+    """How proxies of this process reach the managers: a call of the actor that has the memory."""
+
+    def __init__(self, ray: Any, namespace: str, managers: dict[str, Any] | None = None) -> None:
+        self._ray, self._namespace, self._managers = ray, namespace, managers or {}
+        self._numbers = itertools.count(1)
+        self._epochs: dict[str, int] = {}  # of the managers, as they said last
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._owner = 0
+
+    def _who(self) -> int:
+        with self._lock:
+            if self._pid != os.getpid():
+                self._pid, self._owner = os.getpid(), secrets.randbits(63)
+            return self._owner
+
+    def _manager(self, name: str) -> Any:
+        if name not in self._managers:
+            try:
+                self._managers[name] = self._ray.get_actor(name, namespace=self._namespace)
+            except ValueError as error:
+                raise LookupError(str(error)) from error
+        return self._managers[name]
+
+    def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
+        errors, name = self._ray.exceptions, actor_of(method)
+        owner, number = self._who(), next(self._numbers)
+        request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        missing_since: float | None = None
+        while True:
+            began = time.monotonic()
+            try:
+                ref = self._manager(name).ask.remote(self._epochs.get(name, 0), owner, who_asks(self._ray), number, request)
+                answer = self._take(name, *self._wait(method, ref, owner, number, deadline, timeout))
+                if answer is not None:
+                    return read_answer(answer)
+            except (errors.ActorUnschedulableError, errors.RayActorError, LookupError) as error:
+                # It is being made again; what was asked is asked again, under the same number.
+                now = time.monotonic()
+                if missing_since is None or now - began > 1:  # it was there meanwhile
+                    missing_since = now
+                if now - missing_since > AGAIN_SECONDS:
+                    raise fault(EngineError, f"the {method.partition('.')[0]} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
+                time.sleep(PAUSE)
+
+    def _take(self, name: str, epoch: int, answer: bytes | None) -> bytes | None:
+        """The answer of this life of the manager; None when it wants to be asked again, knowing its epoch. LookupError when it
+        is not the one to ask: it is over."""
+        with self._lock:
+            known = self._epochs.get(name, 0)
+            self._epochs[name] = max(known, epoch)
+        if answer is None and epoch <= known:
+            raise LookupError(f"a {name} of epoch {epoch} answers, and not that of epoch {max(known, epoch + 1)}")
+        return answer if epoch >= known else None
+
+    def _wait(self, method: str, ref: Any, owner: int, number: int, deadline: float | None, timeout: float | None) -> tuple[int, bytes | None]:
+        """The answer; what is not answered in time is taken back, unless it has just been."""
+        try:
+            return self._ray.get(ref, timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
+        except self._ray.exceptions.GetTimeoutError:
+            with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
+                if not self._ray.get(self._manager(actor_of(method)).cancel.remote(owner, number), timeout=AGAIN_SECONDS):
+                    return self._ray.get(ref, timeout=AGAIN_SECONDS)  # type: ignore[no-any-return]
+            raise make_error("timeout", f"{method} was not answered after {timeout:g} seconds", "") from None
