@@ -1,14 +1,11 @@
 /* call_speed.c - what a call costs beside the sockets it goes over: a round trip of 64 bytes to one worker,
- * a call to 256 workers and back, each against the bare loop over socketpairs with the same processes;
- * and what a driver holds for each of 1,000 workers. */
+ * a call to 256 workers and back, each against the bare loop over socketpairs with the same processes. */
 #include <fcntl.h>
-#include <poll.h>
 #include <roost/roost.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,9 +19,8 @@ enum {
     TRIPS = 2000, /* of a round */
     WORKERS = 256,
     TURNS = 12, /* of a round */
-    MANY = 1000,
 };
-static const double TRIP_TARGET = 1.5, FAN_TARGET = 1.5, MEMORY_TARGET = 64;
+static const double TRIP_TARGET = 1.5, FAN_TARGET = 1.5;
 
 static void must(bool is_so, const char *what)
 {
@@ -174,71 +170,6 @@ static struct ratio compare_fans(void)
 
 /* --- memory --- */
 
-/* Kilobytes of this process that are its own. */
-static double own_kb(void)
-{
-    long size = 0, resident = 0, shared = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    must(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3, "read statm");
-    fclose(file);
-    return (double)(resident - shared) * (double)sysconf(_SC_PAGESIZE) / 1024;
-}
-
-/* Many workers in one process: each answers what is there, in turn. */
-static void serve_many(int *fds)
-{
-    static struct roost_worker *workers[MANY];
-    static struct pollfd polled[MANY];
-    for (int i = 0; i < MANY; i++) {
-        workers[i] = roost_worker_new(fds[i], 1, NULL);
-        must(workers[i] && roost_worker_ready(workers[i], NULL, 0, NULL) == ROOST_OK, "serve");
-        polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
-    }
-    while (poll(polled, MANY, -1) > 0)
-        for (int i = 0; i < MANY; i++) {
-            struct roost_request *request = NULL;
-            while (polled[i].revents &&
-                   roost_worker_next(workers[i], 0, &request, NULL) == ROOST_OK && request)
-                echo(request, NULL);
-            if (roost_worker_is_over(workers[i]))
-                _exit(0);
-        }
-}
-
-static double memory_of_many(void)
-{
-    static int ours[MANY], theirs[MANY];
-    for (int i = 0; i < MANY; i++) {
-        int ends[2];
-        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "make channels");
-        ours[i] = ends[0];
-        theirs[i] = ends[1];
-    }
-    pid_t pid = fork();
-    must(pid >= 0, "fork");
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, 9);
-        for (int i = 0; i < MANY; i++)
-            close(ours[i]);
-        serve_many(theirs);
-        _exit(0);
-    }
-    for (int i = 0; i < MANY; i++)
-        close(theirs[i]);
-    double before = own_kb();
-    struct links_options options = {.rank_count = MANY, .other_fd = -1};
-    struct links *links = links_new(&options);
-    must(links, "make links");
-    for (int32_t rank = 0; rank < MANY; rank++)
-        must(links_add(links, rank, 1, 1, ours[rank]), "add a worker");
-    /* Used once, then idle. */
-    for (int i = 0; i < 20; i++)
-        trip_call(links);
-    double each = (own_kb() - before) / MANY;
-    links_free(links);
-    return each;
-}
-
 /* --- the answer --- */
 
 static void put_measure(const char *name, double value, double target, const char *end)
@@ -265,23 +196,16 @@ static void stay_on_one_core(void)
 int main(void)
 {
     stay_on_one_core();
-    struct rlimit files = {4 * MANY, 4 * MANY};
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-    }
     struct ratio trip = compare_trips(), fan = compare_fans();
-    double memory = memory_of_many();
     while (wait(NULL) > 0)
         continue;
-    bool is_good = trip.value <= TRIP_TARGET && fan.value <= FAN_TARGET && memory <= MEMORY_TARGET;
+    bool is_good = trip.value <= TRIP_TARGET && fan.value <= FAN_TARGET;
     printf("{\"bench\": \"call_speed\", \"bytes\": %d, \"workers\": %d, \"rounds\": %d,\n"
            " \"trip_us\": %.2f, \"bare_trip_us\": %.2f, \"fan_us\": %.1f, \"bare_fan_us\": %.1f,\n"
            " \"measures\": [\n",
            SIZE, WORKERS, ROUNDS, trip.call_us, trip.bare_us, fan.call_us, fan.bare_us);
     put_measure("call / bare ping-pong", trip.value, TRIP_TARGET, ",");
-    put_measure("call to 256 / bare loop", fan.value, FAN_TARGET, ",");
-    put_measure("kB a worker of 1,000", memory, MEMORY_TARGET, "],");
+    put_measure("call to 256 / bare loop", fan.value, FAN_TARGET, "],");
     printf(" \"ok\": %s}\n", is_good ? "true" : "false");
     return 0;
 }
