@@ -19,6 +19,7 @@ from roost._handle import CallSite, Handle
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
 from roost._ray_logs import RayLogs, Source
+from roost._ray_nodes import node_environment
 from roost._ray_transport import RayTransport
 
 MARK_SECONDS = 2.0
@@ -44,6 +45,9 @@ class Hosted:
         import ray
         from ray import cloudpickle
 
+        if "OMP_NUM_THREADS" not in {*names, *node_environment()}:
+            # Ray's, for actors that ask for no CPU; before anything of the worker's is loaded that reads it.
+            os.environ.pop("OMP_NUM_THREADS", None)
         self._report = Report(names)
         self._host: Host | None = None
         try:

@@ -153,15 +153,15 @@ class Ledger:
             self._old.pop()
 
     async def add(self, *changes: Change) -> None:
-        """They are kept when this returns, and so is all that was added before. What comes while one is written goes into
-        the next batch together."""
+        """They are kept when this returns, and so is all that was added before, also where nothing is added now. What comes
+        while one is written goes into the next batch together."""
         self._pending += changes
         self._added += len(changes)
         mine = self._added
         async with self._lock:
             if self._kept >= mine:
                 return
-            if self._refused >= mine:
+            if changes and self._refused >= mine:
                 raise fault(EngineError, "what the managers of this run know is not kept", hint="Ray's control store does not take it: `ray status` tells how the cluster is")
             count = self._added
             self._bytes += await self._try(self._put, f"{self._tail(self._edition)}{self._batches:08}", self._pending)
@@ -173,6 +173,8 @@ class Ledger:
         if self._batches < TAIL_MAX and self._bytes < TAIL_BYTES:
             return
         async with self._lock:
+            if self._batches < TAIL_MAX and self._bytes < TAIL_BYTES:
+                return  # somebody else has just done it
             count = self._added
             try:
                 await self._try(self._write, remember())

@@ -46,7 +46,7 @@ class Manager:
         self._own_job = f"job:{context.get_job_id()}"  # ends with us
         self._namespace: str = context.namespace
         self._ledger = Ledger(context.get_job_id(), context.namespace, context.get_actor_name() or "")
-        for change in self._ledger.open():
+        for change in self._open_ledger(context):
             self._apply(change)
         self._registry.later()  # nobody waits
         if self._owners or self._holdings.holders():  # they may have ended since
@@ -62,6 +62,16 @@ class Manager:
         return self._run_id, self._ledger.epoch, os.getpid()
 
     # --- memory
+
+    def _open_ledger(self, context: Any) -> list[Change]:
+        """Ray never again makes an actor whose constructor raises: one that cannot begin its life now ends, and the next may."""
+        try:
+            return self._ledger.open()
+        except EngineError as error:
+            if is_made_again(context):
+                log.warning("%s", error)
+                end_process()
+            raise
 
     def _apply(self, change: Change) -> None:
         match change:
@@ -86,7 +96,8 @@ class Manager:
         try:
             await self._ledger.add(*changes)
             await self._ledger.tidy(self._remember)
-        except OverError:
+        except OverError as error:
+            log.warning("%s", error)
             asyncio.get_running_loop().call_later(LOOK_SECONDS, end_process)  # when its askers have been told
             raise
 
@@ -121,7 +132,7 @@ class Manager:
         """The registry's answer to request `number` of a process, which is an actor or the driver of a job. The same
         number again is the same request: its answer was lost."""
         if (known := self._answered.get((owner, number))) is not None:
-            return known.encode()
+            return await self._keep_answer(number, known.encode())  # it may not be kept yet
         if (owner, number) in self._waiting:
             return await asyncio.shield(self._waiting[owner, number][0])
         self._own(owner, who)
@@ -157,9 +168,13 @@ class Manager:
         """Answers that somebody waits for."""
         for owner, answer in self._registry.later():
             number = json.loads(answer)["id"]
-            future, request = self._waiting.pop((owner, number), (None, ""))
-            if future is not None and not future.done():
-                future.set_result(await self._keep_answer(number, answer, ["ask", owner, self._owners.get(owner, ""), request]))
+            future, request = self._waiting.get((owner, number), (None, ""))
+            if future is None:
+                continue
+            answer = await self._keep_answer(number, answer, ["ask", owner, self._owners.get(owner, ""), request])
+            self._waiting.pop((owner, number), None)  # not before: who asks again waits for the same
+            if not future.done():
+                future.set_result(answer)
 
     # --- who has ended
 
@@ -202,6 +217,8 @@ class Manager:
             self._begin_watch()
             await self._keep(change)
             known = self._holdings.get(token)
+        else:
+            await self._keep()  # it may have been asked for before, and not be kept yet
         return (plain(known.new), plain(known.reserves), plain(self._holdings.held())) if known else None
 
     async def settle(self, token: str) -> None:
@@ -248,8 +265,15 @@ def warned() -> Iterator[None]:
         log.warning("%s", error)
 
 
+def is_made_again(context: Any) -> bool:
+    try:
+        return bool(context.was_current_actor_reconstructed)
+    except Exception:  # the control store does not say; a driver that begins would hear of that first
+        return True
+
+
 def end_process() -> None:
-    log.warning("a manager of this run has ended: Ray has made it again, and took it for dead")
+    """At once: Ray makes the actor again, unless it has already."""
     os._exit(1)
 
 

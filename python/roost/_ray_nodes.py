@@ -5,6 +5,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from roost import _roost
@@ -19,6 +20,8 @@ LOCAL_NODE = "local"
 
 # Ray's labels and resources for what is not NVIDIA's.
 RESOURCES = {"NPU": "NPU"}
+# Variables that Ray gives to its own processes.
+RAYS_OWN = ("OMP_NUM_THREADS", "PYTHONBREAKPOINT", "RAY_JOB_ID", "RAY_RAYLET_PID", "SPT_NOENV")
 FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "INTEL_GPU"}
 
 
@@ -37,13 +40,28 @@ def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
     except ImportError:
         found["has_token"] = False
     try:
+        from roost import _ray_nodes
         from roost import _roost as library
 
         found["version"] = library.version
         found["node"] = library.Cluster(b"local").node(0)
+        if hasattr(_ray_nodes, "node_environment"):  # a roost of another version is told of by its version
+            found["env"] = _ray_nodes.node_environment()
     except Exception as error:
         found["error"] = f"{type(error).__name__}: {error}"
     return found
+
+
+def node_environment() -> dict[str, str]:
+    """What the node has had since Ray was started there. A process of Ray's has more, of Ray's own (OMP_NUM_THREADS=1, a
+    debugger for breakpoint(), ...), which is not for others, and less: its raylet was started with an allocator of Ray's."""
+    own = dict(os.environ)
+    try:
+        text = Path(f"/proc/{own['RAY_RAYLET_PID']}/environ").read_bytes()
+    except (KeyError, OSError):  # of another Ray than was seen
+        return {name: value for name, value in own.items() if name not in RAYS_OWN}
+    entries = [entry.partition("=") for entry in os.fsdecode(text).split("\0") if "=" in entry]
+    return {name: value for name, _, value in entries if name in own}
 
 
 # cloudpickle sends what belongs to the main script by value.

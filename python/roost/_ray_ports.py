@@ -11,6 +11,7 @@ from roost._ray_group import death_words
 from roost._ray_nodes import own_environment
 
 LEASE_SECONDS = 120.0
+TRIES = 10  # of a run whose keeper is killed, or whose new one finds ports that the old one gave away
 
 
 class PortKeeper:
@@ -46,8 +47,8 @@ class RayPorts:
 
     def lease(self, node_rank: int, counts: tuple[int, ...], owner: str) -> list[int]:
         """The first port of a block of each size, until the owner's are freed."""
-        while True:
-            ports = self._ask(node_rank, counts, owner)
+        for left in reversed(range(TRIES)):
+            ports = self._ask(node_rank, counts, owner, is_last=left == 0)
             if ports is None:
                 continue  # the keeper was killed: another takes its place
             leased = self._leased.setdefault(node_rank, {})
@@ -55,6 +56,7 @@ class RayPorts:
             if not blocks & set().union(*leased.values()):  # a new keeper does not know what the old one gave away
                 leased.setdefault(owner, set()).update(blocks)
                 return ports
+        raise fault(EngineError, f"no port can be leased on {self._node_words(node_rank)} that this run has not given away", hint="launch again: who keeps them was killed")
 
     def free(self, owner: str) -> None:
         """Without waiting: of a keeper that is gone nothing is leased any more."""
@@ -62,7 +64,7 @@ class RayPorts:
             if leased.pop(owner, None) and node_rank in self._keepers:
                 self._keepers[node_rank].free.remote(owner)
 
-    def _ask(self, node_rank: int, counts: tuple[int, ...], owner: str) -> list[int] | None:
+    def _ask(self, node_rank: int, counts: tuple[int, ...], owner: str, is_last: bool) -> list[int] | None:
         errors, where = self._ray.exceptions, self._node_words(node_rank)
         try:
             return self._ray.get(again(self._keeper(node_rank).lease).remote(counts, owner), timeout=LEASE_SECONDS)  # type: ignore[no-any-return]
@@ -71,7 +73,7 @@ class RayPorts:
         except errors.RayActorError as error:
             del self._keepers[node_rank]
             self._check_node(node_rank)
-            if self._leased.get(node_rank):
+            if self._leased.get(node_rank) and not is_last:
                 return None
             raise fault(EngineError, f"no port can be leased on {where}: {death_words(error, where)}", hint="`ray status` lists the nodes") from error
 

@@ -17,6 +17,7 @@ from roost._errors import EngineError, Timeout
 from roost._ray_books import create_group, group_state, remove_group
 from roost._ray_cluster import MANAGERS_GONE, SAY_EVERY, again, check_alive, running_namespaces, state, told
 from roost._ray_holdings import Devices, Kinds, Plain, minus, plain, sets, union
+from roost._ray_ledger import OverError
 from roost._ray_managers import who_asks
 from roost._ray_nodes import resource_of
 
@@ -75,7 +76,7 @@ class Reservation:
             if missing:
                 self._groups[token] = self._reserve(token, sets(missing), kinds, held, timeout)
             if new or missing:
-                self._ask(again(self._manager.settle).remote(token))
+                self._ask(self._manager.settle, token)
         except BaseException:
             self.drop(token)
             raise
@@ -85,7 +86,7 @@ class Reservation:
     def _hold(self, token: str, wanted: Devices, kinds: Kinds, timeout: float) -> tuple[Plain, Plain, Plain]:
         deadline = time.monotonic() + timeout
         while True:
-            answer: tuple[Plain, Plain, Plain] | None = self._ask(again(self._manager.hold).remote(token, plain(wanted), who_asks(self._ray), kinds))
+            answer: tuple[Plain, Plain, Plain] | None = self._ask(self._manager.hold, token, plain(wanted), who_asks(self._ray), kinds)
             if answer is not None:
                 return answer
             if time.monotonic() >= deadline:
@@ -110,10 +111,17 @@ class Reservation:
         if group is not None:
             remove_group(group)
 
-    def _ask(self, ref: Any) -> Any:
+    def _ask(self, method: Any, *args: Any) -> Any:
+        deadline = time.monotonic() + ASK_SECONDS
         try:
-            with told(self._ray, "the NodeManager of the run does not answer", MANAGERS_GONE):
-                return self._ray.get(ref, timeout=ASK_SECONDS)
+            while True:
+                try:
+                    with told(self._ray, "the NodeManager of the run does not answer", MANAGERS_GONE):
+                        return self._ray.get(again(method).remote(*args), timeout=max(0.0, deadline - time.monotonic()))
+                except OverError:  # of a life that is over: the next one is asked
+                    if time.monotonic() >= deadline:
+                        raise
+                    time.sleep(TURN_SECONDS)
         except Timeout:
             raise fault(Timeout, f"the NodeManager of the run has not answered after {ASK_SECONDS:g} seconds", hint="look at the raylet's log of node 0") from None
 

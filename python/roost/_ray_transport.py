@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Any
 
+from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError
 from roost._managers import make_error, read_answer
@@ -24,6 +25,10 @@ def actor_of(method: str) -> str:
     """The manager that answers; locks and ports are WorkerManager's too."""
     name = method.partition(".")[0]
     return name if name in NAMES else "WorkerManager"
+
+
+def late(method: str, timeout: float | None) -> _roost.Error:
+    return make_error("timeout", f"{method} was not answered after {timeout or 0:g} seconds", "")
 
 
 class RayTransport:
@@ -70,7 +75,9 @@ class RayTransport:
                 if missing_since is None or now - began > 1:  # it was there meanwhile
                     missing_since = now
                 if now - missing_since > AGAIN_SECONDS:
-                    raise fault(EngineError, f"the {method.partition('.')[0]} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
+                    raise fault(EngineError, f"the {name} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
+                if deadline is not None and now >= deadline:
+                    raise late(method, timeout) from None
                 time.sleep(PAUSE)
 
     def _take(self, name: str, epoch: int, answer: bytes | None) -> bytes | None:
@@ -91,4 +98,4 @@ class RayTransport:
             with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
                 if not self._ray.get(self._manager(actor_of(method)).cancel.remote(owner, number), timeout=AGAIN_SECONDS):
                     return self._ray.get(ref, timeout=AGAIN_SECONDS)  # type: ignore[no-any-return]
-            raise make_error("timeout", f"{method} was not answered after {timeout:g} seconds", "") from None
+            raise late(method, timeout) from None

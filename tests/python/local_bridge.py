@@ -8,6 +8,7 @@ It is started in the place of ROOST_PYTHON. FAULT in its environment makes it mi
   alter:N:A:B   part N is sent files in which A has become B
   end:FILE      it says that the run cannot go on as soon as FILE is there
   end:early     the same before anything has begun
+  end:starting  the same when the first part is told what to start
 """
 
 import json
@@ -22,6 +23,7 @@ from roost import _roost
 from roost._program import find_program
 
 HEAD = struct.Struct("=ii")
+START = 2  # MSG_START
 
 
 class Bridge:
@@ -66,6 +68,9 @@ class Bridge:
             index, kind = HEAD.unpack_from(message[1])
             if index < 0:
                 return kind != _roost.PART_CLOSE
+            if self.fault == ["end", "starting"] and kind == START:
+                self.send(-1, _roost.PART_GONE, b"the ground has just gone")
+                self.fault = [""]
             part = self.parts[index]
             if part is not None:
                 part.send(kind, message[1][HEAD.size :], self.altered(index, message[2]))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -362,6 +363,17 @@ def test_what_the_run_stands_on_ends_it_when_it_is_gone(home: Home, option: str)
     assert "roost: the ground is gone\n" in run.err
     assert [record["reason"] for record in run.records()[:-1]] == ["killed-by-roost"] * NODES
     assert run.is_gone()
+
+
+def test_what_the_run_stands_on_may_be_gone_at_the_moment_it_begins(home: Home) -> None:
+    """Its driver waits for nobody's word then."""
+    for _ in range(5):
+        run = home.start({"a": EVERYWHERE}, {"a": shell(STUBBORN)}, "--grace", "0.1", FAULT="end:starting")
+        assert run.end() == 5, run.err
+        assert "the ground has just gone\n" in run.err
+        assert run.is_gone()
+        for folder in (home.folder / "runs").glob("*"):
+            shutil.rmtree(folder)
 
 
 # --- before it begins

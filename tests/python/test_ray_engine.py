@@ -204,6 +204,7 @@ def test_variables_and_calls_are_those_of_the_local_engine(four: RayCluster) -> 
             assert all(there.get(name) for name in RUN_DEPENDENT), there
     assert [rank["CUDA_VISIBLE_DEVICES"] for rank in remote[0]] == ["6", "7", "0", "1"]
     assert [rank["MASTER_ADDR"] for rank in remote[0]] == ["127.0.0.2"] * 4 and {rank["MASTER_ADDR"] for rank in remote[2]} == {"127.0.0.3"}
+    assert not any("OMP_NUM_THREADS" in rank for group in remote for rank in group)  # Ray sets it for its own
     assert remote[2][0]["FAR"] == "yes" and remote[2][0]["PATH"].startswith("/far/bin:") and "FAR" not in remote[0][0]
     assert answers == local_answers == [[11, 12, 13, 14], [17, 15]]
     assert errors == local_errors

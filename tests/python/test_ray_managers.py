@@ -117,6 +117,23 @@ def test_many_changes_become_a_whole_and_none_is_lost_meanwhile(store: Store, mo
     assert opened()[1] == [["gone", number] for number in range(41)]
 
 
+def test_a_whole_is_written_once_for_all_who_wait(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_ledger, "TAIL_BYTES", 1000)
+    wholes: list[str] = []
+    store.before = lambda key: wholes.append(key) if key.endswith("whole") else None
+
+    async def fill(ledger: Ledger) -> None:
+        async def add(number: int) -> None:
+            await ledger.add(["gone", number, "x" * 200])
+            await ledger.tidy(lambda: [])
+
+        await asyncio.gather(*map(add, range(100)))
+
+    ledger, _ = opened()
+    asyncio.run(fill(ledger))
+    assert len(wholes) <= 4
+
+
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 0.05)
@@ -426,6 +443,77 @@ def test_what_is_not_kept_is_answered_with_an_error_also_to_who_waits(dead: set[
         assert b'"value"' in await it.answer(1, "actor:1", 3, acquire(3))
 
     asyncio.run(live())
+
+
+class Slow:
+    """A store that takes its time with one write."""
+
+    def __init__(self, store: Store) -> None:
+        self.began, self.may_go = threading.Event(), threading.Event()
+        store.before = self.wait
+
+    def wait(self, key: str) -> None:
+        self.began.set()
+        assert self.may_go.wait(30)
+
+    async def begun(self) -> None:
+        while not self.began.is_set():
+            await asyncio.sleep(0.01)
+
+
+def test_a_repeated_request_is_answered_when_its_change_is_kept_and_not_before(dead: set[str], store: Store) -> None:
+    async def live() -> None:
+        it = manager()
+        slow = Slow(store)
+        asked = [asyncio.create_task(it.answer(1, "actor:1", 1, acquire(1)))]
+        held = [asyncio.create_task(it.hold("token", {"node": [1]}, "actor:1"))]
+        await slow.begun()
+        asked += [asyncio.create_task(it.answer(1, "actor:1", 1, acquire(1))) for _ in range(2)]
+        held += [asyncio.create_task(it.hold("token", {"node": [1]}, "actor:1")) for _ in range(2)]
+        for one in asked + held:
+            await settle(one)  # type: ignore[arg-type]
+        slow.may_go.set()
+        assert await asyncio.gather(*asked) == [b'{"id":1,"value":true}'] * 3
+        assert await asyncio.gather(*held) == [({"node": [1]}, {}, {"node": [1]})] * 3
+
+    asyncio.run(live())
+
+
+def test_a_lock_that_was_waited_for_is_answered_once_it_is_kept_whoever_asks_again(dead: set[str], store: Store) -> None:
+    async def live() -> None:
+        it = manager()
+        await it.answer(1, "actor:1", 1, acquire(1))
+        theirs = request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)
+        waiting = [asyncio.create_task(it.answer(2, "actor:2", 1, theirs))]
+        await settle(waiting[0])
+        await it.answer(1, "actor:1", 2, request("CollectiveManager.set_master_port_info", "k", 1, number=2))
+        slow = Slow(store)
+        released = asyncio.create_task(it.answer(1, "actor:1", 3, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=3)))
+        await slow.begun()
+        store.before = lambda key: None
+        again = Slow(store)
+        slow.may_go.set()
+        await again.begun()
+        waiting.append(asyncio.create_task(it.answer(2, "actor:2", 1, theirs)))
+        for one in waiting:
+            await settle(one)
+        again.may_go.set()
+        assert await asyncio.gather(*waiting) == [b'{"id":1,"value":true}'] * 2 and b'"value"' in await released and not it._waiting
+
+    asyncio.run(live())
+
+
+def test_a_manager_that_cannot_begin_its_life_ends_so_that_it_is_made_again(dead: set[str], store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    ended: list[str] = []
+    monkeypatch.setattr(_ray_managers, "end_process", lambda: ended.append("process"))
+    store.before = refuse
+    for is_again in (False, True):
+        ray.get_runtime_context().was_current_actor_reconstructed = is_again
+        with pytest.raises(EngineError, match="is not kept: the control store is gone"):
+            manager()
+        assert ended == ["process"] * is_again
 
 
 def test_a_manager_answers_who_knows_its_epoch_and_ends_when_the_next_one_has_begun(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,6 +202,8 @@ def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -
     read = lambda path: dict(entry.split("=", 1) for entry in path.read_text().split("\0") if entry)  # noqa: E731
     differ = {"ROOST_RUN_ID", "ROOST_NAMESPACE", "CLUSTER_NAMESPACE", "MASTER_ADDR", "MASTER_PORT", "TOLD", "ROOST_PORT_HTTP", "ROOST_PORT_MORE"}
     of_driver = set(nodes.environment())
+    of_nodes = {name for pid in os.listdir("/proc") if pid.isdigit() and "/raylet/raylet" in words_of(int(pid)).partition(" ")[0] for name in variables_of(pid)} | {"RLINF_MINE"}
+    assert "OF_THE_NODE" in of_nodes and not {"OMP_NUM_THREADS", "PYTHONBREAKPOINT"} & of_nodes
     ports = set()
     for path in sorted((nodes.home / "local").iterdir()):
         local, ray = read(path), read(nodes.home / "ray" / path.name)
@@ -212,6 +214,8 @@ def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -
         assert ray["ROOST_RUN_ID"] == run.id and ray["ROOST_NAMESPACE"] == ray["CLUSTER_NAMESPACE"] == "roost"
         assert ray["MASTER_ADDR"] == "127.0.0.2" and ray["PWD"] == str(nodes.home)
         assert ray.get("OF_THE_NODE") == {1: "one", 2: "two"}.get(int(ray["CLUSTER_NODE_RANK"])) and ray["RLINF_MINE"] == "yes" and "MINE" not in ray
+        # All else is of the node, and nothing of Ray's own processes there.
+        assert set(ray) - set(local) <= of_nodes, path.name
         ports.add((path.name.split(".")[0], ray["MASTER_PORT"]))
         if path.name.startswith("actor"):
             ports.add((path.name, ray["ROOST_PORT_HTTP"]))

@@ -12,6 +12,7 @@ import roost
 from roost import _ray, _ray_books, _ray_reserve, _ray_run
 from roost._ray import RayEngine
 from roost._ray_holdings import Hold
+from roost._ray_ledger import OverError
 from roost._ray_transport import RayTransport
 from roost._ray_nodes import node_rank_of
 from roost._ray_ports import RayPorts
@@ -153,6 +154,43 @@ def test_a_manager_that_has_ended_is_told_with_a_cure(monkeypatch: pytest.Monkey
     for given in (fake_ray(get_actor=raising(ValueError("Failed to look up actor"))), fake_ray(get_actor=lambda name, namespace: gone)):
         with pytest.raises(roost.EngineError, match=r"^the NodeManager of the run has ended: .+ \(managers end with node rank 0 and with their driver"):
             RayTransport(given, "roost").call("NodeManager.get_nodes", [])
+
+
+def test_a_keeper_of_ports_that_always_dies_is_not_made_for_ever() -> None:
+    made: list[Any] = []
+
+    def make(run_id: str) -> Any:
+        made.append(actor(lease=raising(errors.ActorDiedError()) if made else lambda counts, owner: [20000]))
+        return made[-1]
+
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=make))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None)
+    assert ports.lease(0, (1,), "first") == [20000]
+    del ports.keepers[0]
+    with pytest.raises(roost.EngineError, match="^no port can be leased on node 0: the worker on node 0 has ended: "):
+        ports.lease(0, (1,), "second")
+    assert len(made) == 11
+
+
+def test_new_keepers_that_give_away_the_same_port_are_asked_a_few_times_only() -> None:
+    same = actor(lease=lambda counts, owner: [20000])
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: same))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None)
+    assert ports.lease(0, (1,), "first") == [20000]
+    with pytest.raises(roost.EngineError, match="^no port can be leased on node 0 that this run has not given away "):
+        ports.lease(0, (1,), "second")
+
+
+def test_a_manager_that_is_away_is_waited_for_no_longer_than_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
+    given = fake_ray(get_actor=lambda name, namespace: actor(ask=raising(errors.ActorUnavailableError("away", None))))
+    with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
+        RayTransport(given, "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
+
+
+def test_who_reserves_asks_the_next_manager_when_one_is_over() -> None:
+    answers: list[Any] = [raising(OverError("this manager is of epoch 1")), lambda *args: ({}, {}, {"n": [0]})]
+    manager = actor(hold=lambda *args: answers.pop(0)(*args) if len(answers) > 1 else answers[0](*args), settle=lambda token: None)
+    held = reservation(manager)
+    assert held.add({"n": {0}}, 5) is not None and len(answers) == 1
 
 
 def lives_of_a_manager(epochs: list[int], asked: list[Any]) -> Any:

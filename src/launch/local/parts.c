@@ -118,6 +118,12 @@ static void lose_bridge(struct supervisor *supervisor)
         lives_lose(supervisor, &supervisor->workers[i], "the bridge to the nodes has ended");
 }
 
+void parts_check(struct supervisor *supervisor)
+{
+    if (supervisor->parts && supervisor->parts->ground[0])
+        lives_fail(supervisor, NULL, ROOST_ERR_ENGINE, "%s", supervisor->parts->ground);
+}
+
 /* --- in --- */
 
 static void refuse_late(struct supervisor *supervisor, int32_t part, const char *body, size_t len)

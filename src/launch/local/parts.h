@@ -20,6 +20,10 @@ bool parts_open(struct supervisor *supervisor, int fd);
  * *out. False when one of them is gone; the driver has been told why. */
 bool parts_relay(struct supervisor *supervisor, struct message *out);
 
+/* Ends a run that has just begun, when the bridge has said meanwhile that it cannot go on: the driver hears
+ * such words only while it waits for others. Nothing without parts. */
+void parts_check(struct supervisor *supervisor);
+
 /* Asks for a life of a worker, and for a signal to its group. */
 bool parts_begin(struct supervisor *supervisor, struct worker *worker);
 void parts_signal(struct supervisor *supervisor, const struct worker *worker, int32_t number);

@@ -15,9 +15,11 @@ struct parts {
     int channel;    /* to the bridge, -1 = it is gone */
     int32_t bridge_pid;
     bool is_reaped;
-    char bridge_end[32];  /* how the bridge ended: "signal 9", "" = not known */
-    int64_t heard_at;     /* ms: when a part said something last */
-    struct text outgoing; /* messages that wait, each led by its length */
+    char ground
+        [ROOST_EVENT_MESSAGE_MAX]; /* what the bridge said before the run began: it cannot go on */
+    char bridge_end[32];           /* how the bridge ended: "signal 9", "" = not known */
+    int64_t heard_at;              /* ms: when a part said something last */
+    struct text outgoing;          /* messages that wait, each led by its length */
     size_t outgoing_sent;
     struct message inbox;
 };

@@ -156,6 +156,9 @@ static void note_gone(struct parts *parts, const struct message *message)
 {
     struct roost_part_head head;
     memcpy(&head, message->body, sizeof head);
+    if (head.type == ROOST_PART_GONE && head.part == -1)
+        snprintf(parts->ground, sizeof parts->ground, "%.*s", (int)(message->len - sizeof head),
+                 message->body + sizeof head);
     if (head.type != ROOST_PART_GONE || head.part < 0 || head.part >= parts->count ||
         parts->is_gone[head.part])
         return;

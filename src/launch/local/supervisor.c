@@ -219,6 +219,7 @@ int supervisor_main(int channel, int run_dir, int runtime_dir, int guardian, str
         else
             outbox_say(&supervisor, ROOST_EVENT_NOTE, NULL, ROOST_OK,
                        "guarded by a sweep of descendants, without a control group");
+        parts_check(&supervisor);
         serve(&supervisor);
         status = finish(&supervisor);
     }
