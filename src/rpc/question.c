@@ -90,6 +90,7 @@ bool question_send(const struct question *question, struct link *link, struct ro
     struct iovec parts[PARTS_MAX];
     size_t count = 0;
     bool is_new = false;
+    int fd = -1; /* of a region that the worker does not have yet */
     struct region *region = link->is_deaf ? NULL : question->region;
     if (region && !link_use_region(link, region, &is_new))
         return false;
@@ -97,6 +98,7 @@ bool question_send(const struct question *question, struct link *link, struct ro
     if (is_new) {
         map.region = region->id;
         map.payload_len = region->size;
+        fd = region->fd;
         parts[count++] = (struct iovec){&map, sizeof map};
     }
     frame.method_len = (uint32_t)question->method_len;
@@ -108,7 +110,7 @@ bool question_send(const struct question *question, struct link *link, struct ro
         parts[count++] = (struct iovec){(void *)(uintptr_t)question->method, question->method_len};
     if (!region)
         count += put_payload(question, parts + count);
-    bool is_put = link_put(link, parts, count, is_new ? region->fd : -1);
+    bool is_put = link_put(link, parts, count, fd);
     struct slot *slot = link_slot(link, frame.call);
     if (slot) /* or the link has just ended */
         slot->is_unsent = link->is_deaf;
