@@ -222,6 +222,13 @@ def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -
     assert len(ports) == 2 + 8 and len({port for _, port in ports}) == 10
 
 
+def test_a_command_attaches_to_its_run_and_asks_its_managers(nodes: Nodes) -> None:
+    asks = "import roost; cluster = roost.Cluster(engine='ray'); print(cluster.num_nodes, cluster.namespace, roost.NodeManager.get_proxy().get_master_ip())"
+    run = nodes.start({"a": "31"}, {"a": {"command": [sys.executable, "-c", asks], "env": {"RAY_ADDRESS": nodes.cluster.address}}})
+    assert run.end() == 0, run.err
+    assert run.log("a", 0) == b"4 roost 127.0.0.2\n"
+
+
 def test_every_byte_of_every_node_arrives_at_its_place(nodes: Nodes) -> None:
     """More than fits into any buffer on the way, without an end of line, up to the last byte before the end."""
     run = nodes.start({"a": EVERYWHERE}, {"a": shell('yes "node $RANK says" | head -c 6000001; yes error | head -c 1000003 >&2')}, "--quiet")
