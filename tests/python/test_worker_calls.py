@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from worker_classes import Asynchronous, Closing, Helper, Many
+from worker_classes import Asynchronous, Closing, Given, GivenLater, Helper, Many
 from worker_home import WorkerHome
 
 import roost
@@ -353,6 +353,13 @@ def test_coroutines_run_at_once_on_one_loop(workers: WorkerHome) -> None:
         assert group.add(1).wait() == [2, 3]
         with pytest.raises(roost.WorkerError, match="ValueError: later"):
             group.fail().wait()
+
+
+@pytest.mark.local  # what Ray keeps of it is Ray's business
+@pytest.mark.parametrize("cls", [Given, GivenLater], ids=["one by one", "on a loop"])
+def test_what_a_constructor_was_given_is_not_kept(workers: WorkerHome, cls: type[Given]) -> None:
+    with cls.create_group(np.zeros(1 << 20)).launch(workers.cluster("1x1"), name="given") as group:
+        assert group.has_given().wait() == [False]
 
 
 def test_several_groups_at_once(workers: WorkerHome) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,25 @@ class Asynchronous(Helper):
     async def fail(self) -> None:
         await asyncio.sleep(0)
         raise ValueError("later")
+
+
+class Given(Helper):
+    """Knows whether what it was made from is still there."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        super().__init__()
+        self._given = weakref.ref(array)
+
+    def has_given(self) -> bool:
+        gc.collect()
+        return self._given() is not None
+
+
+class GivenLater(Given):
+    """The same on an event loop."""
+
+    async def nothing(self) -> None:
+        pass
 
 
 class Refusing(Helper):
