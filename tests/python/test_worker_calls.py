@@ -362,6 +362,23 @@ def test_what_a_constructor_was_given_is_not_kept(workers: WorkerHome, cls: type
         assert group.has_given().wait() == [False]
 
 
+@pytest.mark.local
+def test_threads_of_a_worker_go_on_while_its_driver_does_not_read(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+        import os, roost, numpy as np
+        from worker_classes import Dropping
+        group = Dropping.create_group().launch(roost.Cluster(cluster="1x1"), name="dropping")
+        for i in range(100):
+            group.keep_another(np.zeros(1 << 16)).wait()
+        print(group.drop_all(os.getpid()).wait(), group.add(1).wait())
+        """,
+        PYTHONPATH=str(Path(__file__).parent),
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[100] [2]\n", "")
+
+
 def test_several_groups_at_once(workers: WorkerHome) -> None:
     cluster = workers.cluster("1x2")
     with (
