@@ -75,6 +75,9 @@ class Helper(Worker):
     def fail_stubbornly(self) -> None:
         raise Stubborn(1, 2)
 
+    def fail_at_length(self, count: int) -> None:
+        raise ValueError("x" * count)
+
     def leave(self) -> None:
         sys.exit(3)
 
