@@ -6,6 +6,7 @@ or raised; nothing that a method does raises out of here."""
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import os
 import pickle
@@ -125,7 +126,13 @@ def end_child(method: str, raised: BaseException | None) -> NoReturn:
 
 def has_async_methods(cls: type) -> bool:
     """Whether calls are answered on an event loop: a public method is a coroutine function."""
-    return any(not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(cls, name)) for name in dir(cls))
+    return any(not name.startswith("_") and is_async(inspect.getattr_static(cls, name)) for name in dir(cls))
+
+
+def is_async(found: Any) -> bool:
+    while isinstance(found, functools.partialmethod):
+        found = found.func
+    return inspect.iscoroutinefunction(found)
 
 
 class Running:

@@ -187,6 +187,11 @@ def test_only_public_methods_are_there(group: roost.WorkerGroup) -> None:
         group.execute_on(0).nothing()
 
 
+def test_a_method_with_arguments_of_its_own_is_one(group: roost.WorkerGroup) -> None:
+    assert group.add_two().wait() == [12, 13, 14, 15]
+    assert group.execute_on(1).add_two().wait() == [13]
+
+
 def test_wait_gives_up_in_time_and_the_call_goes_on(group: roost.WorkerGroup, workers: WorkerHome) -> None:
     pipe = workers.engine.pipe("hanging")
     handle = group.hang_on(1, str(pipe.path))

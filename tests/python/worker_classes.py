@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import contextvars
+import functools
 import gc
 import os
 import resource
@@ -40,6 +41,8 @@ class Helper(Worker):
     def add(self, number: int) -> int:
         """Adds the start and the rank."""
         return self._start + number + self._rank
+
+    add_two = functools.partialmethod(add, 2)
 
     def word(self) -> str:
         return self._word
