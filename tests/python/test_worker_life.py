@@ -228,6 +228,28 @@ for limit in (open_now + 30, open_now + 60):
 
 
 @pytest.mark.local
+def test_managers_that_may_not_have_every_worker_are_told_of_before_any_starts(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+import os, resource, roost
+from worker_classes import Helper
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))  # enough for the run and the driver of a group of 60
+cluster = roost.Cluster(cluster="1x2")
+for count in (60, 4):
+    try:
+        print(len(Helper.create_group().launch(cluster, roost.NodePlacementStrategy([0] * count), name="of", timeout=20).add(1).wait()))
+    except roost.Error as error:
+        print(error)
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert done.returncode == 0, done.stderr
+    refused, *answers = done.stdout.splitlines()
+    assert re.fullmatch(r"a group of 60 processes needs 136 open files in its managers \(two for each\), but they may have 128 \(raise the hard limit before this process starts: ulimit -Hn 136\)", refused), refused
+    assert answers == ["4"]
+
+
+@pytest.mark.local
 def test_a_fork_while_threads_call_can_forget_calls(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         FORKS
