@@ -184,7 +184,7 @@ def test_a_wait_that_is_given_up_gets_nothing_later(theatre: Theatre) -> None:
     driver, other, third = theatre.driver(), theatre.puppet(), theatre.puppet()
     driver.do(f"{DEVICES}.acquire_devices('d:0', [0])")
     name, words, code = refused(other, f"{DEVICES}.acquire_devices('o:0', [0, 1], timeout=0.01)")
-    assert (name, code) == ("Timeout", "timeout") and "have not answered in time" in words
+    assert (name, code) == ("Timeout", "timeout") and "is still taken by another" in words
     other.do("import _thread; timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)); timer.start()")
     assert refused(other, f"{DEVICES}.acquire_devices('o:0', [0, 1])")[0] == "KeyboardInterrupt"
     third.do(f"{DEVICES}.acquire_devices('t:0', [1])")
