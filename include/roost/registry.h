@@ -91,6 +91,12 @@ ROOST_API enum roost_code roost_registry_cancel(struct roost_registry *registry,
                                                 char **out_answer,
                                                 struct roost_error *err) ROOST_MUST_USE;
 
+/* Gives back the devices or the port that a request has taken whose answer came, and is wanted no more: what
+ * its process had before stays. ROOST_ERR_ENGINE when the keeper is gone, or does not answer: then it is left,
+ * and all that this process had is free. */
+ROOST_API enum roost_code roost_registry_undo(struct roost_registry *registry, int64_t ticket,
+                                              struct roost_error *err) ROOST_MUST_USE;
+
 /* --- which there are --- */
 
 struct roost_namespace {

@@ -150,7 +150,8 @@ static PyObject *client_create(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
-/* Waits a little at a time, so that Ctrl-C ends a wait; the request is then taken back. */
+/* Waits a little at a time, so that Ctrl-C ends a wait; the request is then taken back, and what it was granted
+ * all the same is given back: who raises has nothing. */
 static enum roost_code await(struct roost_registry *registry, int64_t ticket, double timeout,
                              char **answer, bool *is_interrupted, struct roost_error *err)
 {
@@ -165,15 +166,16 @@ static enum roost_code await(struct roost_registry *registry, int64_t ticket, do
         code = roost_registry_wait(registry, ticket, step, answer, err);
         Py_END_ALLOW_THREADS
         left -= step;
-        *is_interrupted = code == ROOST_ERR_TIMEOUT && PyErr_CheckSignals() < 0;
+        *is_interrupted = PyErr_CheckSignals() < 0;
         if (*is_interrupted)
             break;
     }
-    if (code == ROOST_ERR_TIMEOUT) {
-        Py_BEGIN_ALLOW_THREADS
+    Py_BEGIN_ALLOW_THREADS
+    if (code == ROOST_ERR_TIMEOUT)
         code = roost_registry_cancel(registry, ticket, answer, err);
-        Py_END_ALLOW_THREADS
-    }
+    if (code == ROOST_OK && *is_interrupted)
+        code = roost_registry_undo(registry, ticket, err);
+    Py_END_ALLOW_THREADS
     return code;
 }
 

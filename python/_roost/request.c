@@ -28,7 +28,10 @@ PyObject *request_take(PyObject *channel, struct roost_request *request)
 static void dealloc(PyObject *self)
 {
     struct request_object *it = (struct request_object *)self;
+    /* The driver is told that it may write the memory again, and may be slow to read that. */
+    Py_BEGIN_ALLOW_THREADS
     roost_request_free(it->request);
+    Py_END_ALLOW_THREADS
     Py_XDECREF(it->channel);
     binding_dealloc(self);
 }

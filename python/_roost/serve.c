@@ -73,7 +73,8 @@ static struct ran run(const struct service *service, PyObject *method, PyObject 
     return ran;
 }
 
-/* Sends the value; false when that is not for the usual way. */
+/* Sends the value and takes the request; false, and the request is as it was, when that is not for the usual
+ * way. */
 static bool reply(const struct service *service, const struct ran *ran,
                   struct roost_request *request)
 {
@@ -88,12 +89,15 @@ static bool reply(const struct service *service, const struct ran *ran,
         PyErr_Clear(); /* Python tries it again, and tells */
         return false;
     }
-    enum roost_code code;
+    bool is_over;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_request_reply(request, message.bytes, message.count, NULL);
+    enum roost_code code = roost_request_reply(request, message.bytes, message.count, NULL);
+    is_over = code == ROOST_OK || code == ROOST_ERR_IO; /* nobody is there */
+    if (is_over)
+        roost_request_free(request); /* which may wait for the driver, too */
     Py_END_ALLOW_THREADS
     message_close(&message);
-    return code == ROOST_OK || code == ROOST_ERR_IO; /* nobody is there */
+    return is_over;
 }
 
 /* The exception that is set, as an object; None when there is none. */
@@ -148,11 +152,7 @@ static bool handle(const struct service *service, struct roost_request *request)
     struct ran ran = run(service, method, pair);
     Py_DECREF(method);
     Py_DECREF(pair);
-    bool is_good = true;
-    if (reply(service, &ran, request))
-        roost_request_free(request);
-    else
-        is_good = finish(service, &ran, request);
+    bool is_good = reply(service, &ran, request) || finish(service, &ran, request);
     Py_XDECREF(ran.value);
     Py_XDECREF(ran.timers);
     return is_good;

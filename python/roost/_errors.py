@@ -50,6 +50,14 @@ class WorkerError(_roost.Error, RuntimeError):
         self.outcomes = outcomes
 
 
+def shorten(text: str, most: int) -> str:
+    """A text of about that many characters: the beginning and the end of one that has more."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} ... ({len(text) - 2 * half} characters) ... {text[-half:]}"
+
+
 # As people import them: tracebacks and pickles name them so.
 for kind in (EngineError, Timeout, WorkerError):
     kind.__module__ = "roost"

@@ -30,11 +30,6 @@ NUMBERS = struct.Struct("=iii")
 MAGIC, VERSION = 0x54534F52, 1
 FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
 MESSAGE_MAX = HEADER.size + 32 * 1024  # the environment, which may be larger, comes as a file
-OF_ONE_RANK = (
-    "ROOST_CHANNEL", "RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "NODE_LOCAL_RANK", "CLUSTER_NODE_RANK", "WORKER_NAME", "LOCAL_ACCELERATOR_RANK",
-    "LOCAL_HARDWARE_RANKS", "VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR",
-    "MUSA_VISIBLE_DEVICES", "EGL_DEVICE_ID", "MUJOCO_EGL_DEVICE_ID",
-)  # fmt: skip
 FDS = 4  # stdout, stderr, the channel to the driver, the environment
 
 
@@ -184,8 +179,6 @@ def seed() -> None:
 
 def main() -> int:
     order = json.loads(sys.argv[1])
-    for name in OF_ONE_RANK:  # the environment is the first worker's, and what is imported must not see that
-        os.environ.pop(name, None)
     channel = socket.socket(fileno=CHANNEL)
     channel.set_inheritable(False)
     channel.setblocking(True)

@@ -1,6 +1,7 @@
 """WorkerGroup: workers of one class, called together."""
 
 import atexit
+import functools
 import inspect
 import os
 import threading
@@ -74,10 +75,14 @@ class Groups:
 GROUPS = Groups()
 
 
+# What stands in a class for a method, and cannot be called itself.
+GIVE_METHODS = (staticmethod, classmethod, functools.partialmethod, functools.singledispatchmethod)
+
+
 def public_methods(cls: type) -> list[str]:
     """Names of the methods that a group of the class has."""
     names = [name for name in dir(cls) if not name.startswith("_") and name not in NOT_CALLED]
-    return [name for name in names if callable(found := inspect.getattr_static(cls, name)) or isinstance(found, staticmethod | classmethod)]
+    return [name for name in names if callable(found := inspect.getattr_static(cls, name)) or isinstance(found, GIVE_METHODS)]
 
 
 class WorkerGroup:

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 from roost import _roost
 from roost._arguments import check_seconds
 from roost._engine import Answered, CallLink, GroupLink, Outcome, SentCall
-from roost._errors import EngineError, Timeout, WorkerError
+from roost._errors import EngineError, Timeout, WorkerError, shorten
 
 REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": lambda values: sum(values) / len(values)}
+TRACEBACK_MAX = 20_000  # characters of a traceback in the text of an error; its attribute has all of it
 GLANCE = 0.25  # seconds between two looks for a rank that has failed while others go on
 GRACE = 1.0  # seconds that the others have from then on: they may wait for the failed one, and for ever
 
@@ -173,7 +174,7 @@ def failure_of(
     before = "it had ended before: " if outcome.kind == "not_run" else ""
     words = f"rank {outcome.rank} of group {group!r}{where} failed {doing}: {before}{outcome.error}{more}"
     if outcome.traceback:
-        words += "\n\n" + outcome.traceback.rstrip("\n")
+        words += "\n\n" + shorten(outcome.traceback.rstrip("\n"), TRACEBACK_MAX)
     return WorkerError(
         words, rank=outcome.rank, node_rank=place.cluster_node_rank if place else -1, accelerators=devices,
         traceback=outcome.traceback, outcomes=outcomes,

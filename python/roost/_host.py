@@ -6,6 +6,7 @@ or raised; nothing that a method does raises out of here."""
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import os
 import pickle
@@ -19,9 +20,11 @@ from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
 from roost._engine import Outcome, Surroundings
+from roost._errors import shorten
 from roost._process import prepare_process
 from roost._worker import Hosting, call_timers
 
+ERROR_MAX = 1000  # characters of an exception's text in the one line that tells of it
 ASYNC_CONCURRENCY = 1000  # calls at once to a class with async methods, as on Ray
 
 
@@ -29,7 +32,7 @@ ASYNC_CONCURRENCY = 1000  # calls at once to a class with async methods, as on R
 class Failure:
     """An exception of a worker, as it can be carried anywhere."""
 
-    error: str  # one line
+    error: str  # one line, and not a long one
     traceback: str  # the worker's
     carried: bytes | None = None  # the exception itself, pickled
 
@@ -43,7 +46,7 @@ class Failure:
             words = str(raised).strip()
         except Exception:
             words = "its text cannot be made"
-        line = f"{type(raised).__name__}: {words.splitlines()[0]}" if words else type(raised).__name__
+        line = f"{type(raised).__name__}: {shorten(words.splitlines()[0], ERROR_MAX)}" if words else type(raised).__name__
         try:
             text = "".join(traceback.format_exception(type(raised), raised, frames))
         except Exception:
@@ -123,7 +126,13 @@ def end_child(method: str, raised: BaseException | None) -> NoReturn:
 
 def has_async_methods(cls: type) -> bool:
     """Whether calls are answered on an event loop: a public method is a coroutine function."""
-    return any(not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(cls, name)) for name in dir(cls))
+    return any(not name.startswith("_") and is_async(inspect.getattr_static(cls, name)) for name in dir(cls))
+
+
+def is_async(found: Any) -> bool:
+    while isinstance(found, functools.partialmethod):
+        found = found.func
+    return inspect.iscoroutinefunction(found)
 
 
 class Running:

@@ -100,9 +100,10 @@ def serve(channel: _roost.WorkerChannel, environ: Mapping[str, str]) -> int:
         _, start = decode(request.payload)
     except BaseException as raised:
         return refuse(channel, request, Failure.of(raised, 1))
-    host_async = asyncio.run if has_loop(start) else None
-    if host_async is not None:
-        return host_async(live_on_loop(channel, request, start, environ))
+    if has_loop(start):
+        life = live_on_loop(channel, request, start, environ)
+        del start, request  # it lives as long as the worker, and what the constructor was given need not
+        return asyncio.run(life)
     host = make_host(start, environ)
     if host.failure is not None:
         return refuse(channel, request, host.failure)

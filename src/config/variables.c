@@ -20,6 +20,31 @@ enum variable_kind variable_kind(enum variable variable)
     return list[variable].kind;
 }
 
+bool variable_is_shared(enum variable variable)
+{
+    switch ((int)variable) {
+    case VARIABLE_CATCH_SYSTEM_FAILURE:
+    case VARIABLE_CLUSTER_NAMESPACE:
+    case VARIABLE_GROUP_NAME:
+    case VARIABLE_ISOLATE_ACCELERATOR:
+    case VARIABLE_MASTER_ADDR:
+    case VARIABLE_MASTER_PORT:
+    case VARIABLE_NCCL_CUMEM_ENABLE:
+    case VARIABLE_RAY_ACTOR:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_MUSA_VISIBLE_DEVICES:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ONEAPI_DEVICE_SELECTOR:
+    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES:
+    case VARIABLE_ROOST_COMPONENT:
+    case VARIABLE_ROOST_NAMESPACE:
+    case VARIABLE_ROOST_RUN_ID:
+    case VARIABLE_WORLD_SIZE: return true;
+    default: return false;
+    }
+}
+
 bool variable_find(struct strview name, enum variable *out)
 {
     for (int i = 0; i < VARIABLE_COUNT; i++) {
@@ -31,10 +56,23 @@ bool variable_find(struct strview name, enum variable *out)
     return false;
 }
 
+static bool hands_descriptors(struct strview name)
+{
+    return sv_is(name, "LISTEN_FDS") || sv_is(name, "LISTEN_PID") || sv_is(name, "LISTEN_FDNAMES");
+}
+
 bool is_own_variable(struct strview name)
 {
-    return sv_starts(name, "ROOST_") || sv_is(name, "LISTEN_FDS") || sv_is(name, "LISTEN_PID") ||
-           sv_is(name, "LISTEN_FDNAMES");
+    return sv_starts(name, "ROOST_") || hands_descriptors(name);
+}
+
+bool is_variable_of_one_process(struct strview name)
+{
+    enum variable found;
+    if (variable_find(name, &found))
+        return !variable_is_shared(found);
+    return sv_starts(name, "ROOST_PORT_") || sv_is(name, "ROOST_CHANNEL") ||
+           hands_descriptors(name);
 }
 
 bool is_roost_variable(struct strview name)

@@ -67,6 +67,9 @@ enum { VARIABLE_COUNT = VARIABLE_WORLD_SIZE + 1 };
 const char *variable_name(enum variable variable);
 enum variable_kind variable_kind(enum variable variable);
 
+/* Whether all processes of a component have the same value, on nodes with the same accelerators. */
+bool variable_is_shared(enum variable variable);
+
 /* Finds a variable of the list by its name. */
 bool variable_find(struct strview name, enum variable *out);
 
@@ -77,5 +80,9 @@ bool is_roost_variable(struct strview name);
 /* Of those, the ones that roost itself goes by: how a process is found again, and what it was handed. Nobody
  * sets them, not even who may set everything else by hand. */
 bool is_own_variable(struct strview name);
+
+/* What roost gives each process of a component in its own way: its ranks, its devices, its ports, its channel.
+ * Programs that serve several processes must not know it. */
+bool is_variable_of_one_process(struct strview name);
 
 #endif

@@ -163,7 +163,8 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
         return NULL;
     }
     group->problem_rank = -1;
-    if (group_name_take(&group->name, &wanted, err))
+    if (group_name_take(&group->name, &wanted, err) &&
+        (!group->name.holder || managers_have_room(&wanted, err)))
         group->run = roost_run_start(&wanted, report, err);
     if (group->run) {
         group->size = roost_run_world_size(group->run, 0);

@@ -33,31 +33,6 @@ uint32_t variable_types(enum variable variable)
     }
 }
 
-bool variable_is_shared(enum variable variable)
-{
-    switch ((int)variable) {
-    case VARIABLE_CATCH_SYSTEM_FAILURE:
-    case VARIABLE_CLUSTER_NAMESPACE:
-    case VARIABLE_GROUP_NAME:
-    case VARIABLE_ISOLATE_ACCELERATOR:
-    case VARIABLE_MASTER_ADDR:
-    case VARIABLE_MASTER_PORT:
-    case VARIABLE_NCCL_CUMEM_ENABLE:
-    case VARIABLE_RAY_ACTOR:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_MUSA_VISIBLE_DEVICES:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ONEAPI_DEVICE_SELECTOR:
-    case VARIABLE_RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES:
-    case VARIABLE_ROOST_COMPONENT:
-    case VARIABLE_ROOST_NAMESPACE:
-    case VARIABLE_ROOST_RUN_ID:
-    case VARIABLE_WORLD_SIZE: return true;
-    default: return false;
-    }
-}
-
 static void put_number(struct text *out, int32_t value)
 {
     if (text_reserve(out, 16))

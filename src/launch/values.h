@@ -21,9 +21,6 @@ struct value_source {
 /* Accelerators of nodes where processes have the variable: bit 1 << type. */
 uint32_t variable_types(enum variable variable);
 
-/* Whether all processes of a component have the same value. */
-bool variable_is_shared(enum variable variable);
-
 void put_variable(struct text *out, const struct value_source *source, enum variable variable);
 
 /* The first number of a port block of the process; launch->ports[port]. */

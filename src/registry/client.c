@@ -89,6 +89,16 @@ static enum roost_code say_time(const struct roost_registry *registry, struct di
     return ROOST_ERR_TIMEOUT;
 }
 
+/* The keeper had the request, and nobody has to wait but for a lock. */
+static enum roost_code say_taken(const struct roost_registry *registry, struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_TIMEOUT, NOWHERE,
+               "a device that was asked for in namespace '%s' is still taken by another",
+               registry->name_space);
+    diag_hint(diag, "it is free once its holder releases it or ends: allow more time");
+    return ROOST_ERR_TIMEOUT;
+}
+
 /* Until the answer is there, or the deadline (-1 = none). */
 static enum roost_code await(struct roost_registry *registry, int64_t ticket, int64_t deadline,
                              char **out_answer, struct diag *diag)
@@ -126,23 +136,35 @@ enum roost_code roost_registry_wait(struct roost_registry *registry, int64_t tic
     return code;
 }
 
+/* Asks about another request, and hangs up when there is no answer: its owner must be gone then, or it may
+ * get what nobody waits for. *out_yes: whether the answer is true. */
+static enum roost_code ask_about(struct roost_registry *registry, const char *call, int64_t ticket,
+                                 bool *out_yes, struct diag *diag)
+{
+    char line[96], *word = NULL;
+    int64_t second = 0;
+    *out_yes = false;
+    int len = snprintf(line, sizeof line, "{\"call\":\"%s\",\"args\":[%" PRId64 "]}", call, ticket);
+    if (ask(registry, (struct strview){line, (size_t)len}, &second, diag) != ROOST_OK)
+        return diag->first;
+    if (await(registry, second, connection_now() + CANCEL_MS, &word, diag) != ROOST_OK) {
+        registry->is_lost = true;
+        control_hang_up(registry->fd);
+    }
+    *out_yes = word && strstr(word, "\"value\":true");
+    free(word);
+    return ROOST_OK;
+}
+
 /* The keeper answers in the order it does things: when the request was served before it was taken back,
  * its answer comes before that of the cancel. */
 static enum roost_code cancel(struct roost_registry *registry, int64_t ticket, char **out_answer,
                               struct diag *diag)
 {
-    char line[96], *word = NULL;
-    int64_t second = 0;
-    int len = snprintf(line, sizeof line, "{\"call\":\"Registry.cancel\",\"args\":[%" PRId64 "]}",
-                       ticket);
+    bool has_waited;
     if (!connection_find(registry, ticket) ||
-        ask(registry, (struct strview){line, (size_t)len}, &second, diag))
+        ask_about(registry, "Registry.cancel", ticket, &has_waited, diag) != ROOST_OK)
         return diag->first ? diag->first : say_time(registry, diag);
-    if (await(registry, second, connection_now() + CANCEL_MS, &word, diag) != ROOST_OK) {
-        registry->is_lost = true; /* its owner must be gone, or it may get what nobody waits for */
-        control_hang_up(registry->fd);
-    }
-    free(word);
     struct pending *pending = connection_find(registry, ticket);
     bool has_answer = pending && pending->answer;
     if (has_answer) {
@@ -151,7 +173,9 @@ static enum roost_code cancel(struct roost_registry *registry, int64_t ticket, c
     }
     if (pending)
         connection_forget(registry, pending);
-    return has_answer ? ROOST_OK : diag->first ? diag->first : say_time(registry, diag);
+    if (has_answer || diag->first)
+        return has_answer ? ROOST_OK : diag->first;
+    return has_waited ? say_taken(registry, diag) : say_time(registry, diag);
 }
 
 enum roost_code roost_registry_cancel(struct roost_registry *registry, int64_t ticket,
@@ -164,6 +188,19 @@ enum roost_code roost_registry_cancel(struct roost_registry *registry, int64_t t
     enum roost_code code = cancel(registry, ticket, out_answer, &diag);
     pthread_mutex_unlock(&registry->lock);
     return code;
+}
+
+enum roost_code roost_registry_undo(struct roost_registry *registry, int64_t ticket,
+                                    struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    if (!is_ours(registry, &diag))
+        return diag.first;
+    pthread_mutex_lock(&registry->lock);
+    bool unused;
+    (void)ask_about(registry, "Registry.undo", ticket, &unused, &diag);
+    pthread_mutex_unlock(&registry->lock);
+    return diag.first;
 }
 
 enum roost_code roost_registry_call(struct roost_registry *registry, const char *request,

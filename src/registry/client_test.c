@@ -216,8 +216,9 @@ TEST(a_request_whose_time_is_up_is_taken_back)
     assert_int_equal(ask(holder, LOCK("h:0"), -1, YES), ROOST_OK);
     assert_int_equal(roost_registry_call(other, LOCK("o:0"), strlen(LOCK("o:0")), 1, &answer, &err),
                      ROOST_ERR_TIMEOUT);
-    CHECK_SAYS("time", err.message, "the managers of namespace 'here' have not answered in time");
-    CHECK_SAYS("cure", err.hint, "is still taken by another");
+    CHECK_SAYS("time", err.message,
+               "a device that was asked for in namespace 'here' is still taken by another");
+    CHECK_SAYS("cure", err.hint, "once its holder releases it");
     assert_null(answer);
     assert_int_equal(ask(holder, UNLOCK("h:0"), -1, DONE), ROOST_OK);
     assert_int_equal(ask(third, LOCK("t:0"), PATIENCE_MS, YES), ROOST_OK);

@@ -231,8 +231,11 @@ static void take(struct devices *devices, const struct waiter *waiter)
     devices->changes++;
     for (int32_t i = 0; i < waiter->count; i++) {
         struct device *device = &devices->devices[waiter->devices[i]];
+        if (device->is_held)
+            continue; /* it is the party's own already */
         device->is_held = true;
         device->holder = waiter->party;
+        device->taken_by = waiter->has_id ? waiter->id : NO_ID;
     }
 }
 
@@ -367,6 +370,19 @@ bool devices_cancel(struct registry *registry, uint64_t owner, int64_t id)
         return true;
     }
     return false;
+}
+
+void devices_undo(struct registry *registry, uint64_t owner, int64_t id)
+{
+    struct devices *devices = &registry->devices;
+    for (int32_t i = 0; i < devices->count; i++) {
+        struct device *device = &devices->devices[i];
+        if (!device->is_held || device->holder.owner != owner || device->taken_by != id)
+            continue;
+        device->is_held = false;
+        devices->changes++;
+    }
+    serve(registry);
 }
 
 const struct call device_calls[] = {

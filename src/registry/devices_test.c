@@ -149,6 +149,46 @@ TEST(a_request_that_waits_can_be_taken_back)
     world_close(&it);
 }
 
+TEST(a_request_that_was_served_can_be_undone_and_what_was_held_before_it_stays)
+{
+    struct world it;
+    world_open(&it);
+    EXPECT(&it, 1, ACQUIRE, "\"a:0\", [0]", YES);
+    EXPECT(&it, 2, ACQUIRE, "\"b:0\", [1]", YES);
+    CHECK_TEXT("waits", ask(&it, 2, "{\"id\":7,\"call\":\"" ACQUIRE "\",\"args\":[\"b:0\",[0,1]]}"),
+               LATER);
+    EXPECT(&it, 3, ACQUIRE, "\"c:0\", [0]", LATER);
+    EXPECT(&it, 1, RELEASE, "\"a:0\", [0]", OK);
+    EXPECT_TOLD(&it, "2 {\"id\":7,\"value\":true}\n");
+    EXPECT(&it, 3, "Registry.undo", "7", OK); /* it is another's */
+    EXPECT_TOLD(&it, "");
+    EXPECT(&it, 2, "Registry.undo", "7", OK);
+    EXPECT_TOLD(&it, "3 {\"value\":true}\n");
+    EXPECT(&it, 3, ACQUIRE, "\"c:0\", [1]", LATER);
+    EXPECT(&it, 2, RELEASE, "\"b:0\", [1]", OK);
+    EXPECT_TOLD(&it, "3 {\"value\":true}\n");
+    EXPECT(&it, 2, "Registry.undo", "7", OK); /* nothing of it is left */
+    EXPECT(&it, 1, ACQUIRE, "\"a:0\", [0]", LATER);
+    world_close(&it);
+}
+
+TEST(a_port_that_was_locked_before_is_not_undone)
+{
+    static const char again[] =
+        "{\"id\":4,\"call\":\"PortLockManager.acquire\",\"args\":[0,\"a:0\",5000]}";
+    static const char first[] =
+        "{\"id\":3,\"call\":\"PortLockManager.acquire\",\"args\":[0,\"a:0\",5000]}";
+    struct world it;
+    world_open(&it);
+    CHECK_TEXT("first", ask(&it, 1, first), "{\"id\":3,\"value\":true}");
+    CHECK_TEXT("again", ask(&it, 1, again), "{\"id\":4,\"value\":true}");
+    EXPECT(&it, 1, "Registry.undo", "4", OK);
+    EXPECT(&it, 2, "PortLockManager.acquire", "0, \"b:0\", 5000", NO);
+    EXPECT(&it, 1, "Registry.undo", "3", OK);
+    EXPECT(&it, 2, "PortLockManager.acquire", "0, \"b:0\", 5000", YES);
+    world_close(&it);
+}
+
 TEST(one_owner_waits_a_thousand_times_at_most)
 {
     struct world it;
@@ -218,13 +258,16 @@ TEST(in_any_order_nobody_has_what_another_has_and_everybody_is_served)
     world_close(&it);
 }
 
-RUN_TESTS(cmocka_unit_test(a_free_device_is_had_at_once_and_again),
-          cmocka_unit_test(who_comes_first_is_served_first),
-          cmocka_unit_test(several_devices_are_had_all_at_once_or_not_at_all),
-          cmocka_unit_test(who_holds_something_does_not_wait_for_who_waits_for_it),
-          cmocka_unit_test(a_dead_owner_holds_nothing_and_waits_for_nothing),
-          cmocka_unit_test(only_the_holder_releases_and_wholly),
-          cmocka_unit_test(a_device_has_a_number_in_the_cluster_and_one_on_its_node),
-          cmocka_unit_test(a_request_that_waits_can_be_taken_back),
-          cmocka_unit_test(one_owner_waits_a_thousand_times_at_most),
-          cmocka_unit_test(in_any_order_nobody_has_what_another_has_and_everybody_is_served))
+RUN_TESTS(
+    cmocka_unit_test(a_free_device_is_had_at_once_and_again),
+    cmocka_unit_test(who_comes_first_is_served_first),
+    cmocka_unit_test(several_devices_are_had_all_at_once_or_not_at_all),
+    cmocka_unit_test(who_holds_something_does_not_wait_for_who_waits_for_it),
+    cmocka_unit_test(a_dead_owner_holds_nothing_and_waits_for_nothing),
+    cmocka_unit_test(only_the_holder_releases_and_wholly),
+    cmocka_unit_test(a_device_has_a_number_in_the_cluster_and_one_on_its_node),
+    cmocka_unit_test(a_request_that_waits_can_be_taken_back),
+    cmocka_unit_test(a_request_that_was_served_can_be_undone_and_what_was_held_before_it_stays),
+    cmocka_unit_test(a_port_that_was_locked_before_is_not_undone),
+    cmocka_unit_test(one_owner_waits_a_thousand_times_at_most),
+    cmocka_unit_test(in_any_order_nobody_has_what_another_has_and_everybody_is_served))

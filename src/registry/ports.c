@@ -38,8 +38,11 @@ static bool acquire(struct request *request)
     struct table *ports = &request->registry->ports;
     const struct table_entry *entry = table_find(ports, sv_from(key));
     bool is_taken = entry && !is_mine(request, entry, name);
-    if (!entry && !request_keep(request, ports, sv_from(key), name, false))
-        return false;
+    if (!entry) {
+        if (!request_keep(request, ports, sv_from(key), name, false))
+            return false;
+        table_find(ports, sv_from(key))->put_by = request->has_id ? request->id : NO_ID;
+    }
     text_puts(request->out, is_taken ? "false" : "true");
     return true;
 }
@@ -61,6 +64,18 @@ static bool release(struct request *request)
         table_remove(&request->registry->ports, entry);
     text_puts(request->out, "null");
     return true;
+}
+
+/* A request takes one port at most. */
+void ports_undo(struct registry *registry, uint64_t owner, int64_t id)
+{
+    struct table *ports = &registry->ports;
+    for (size_t b = 0; b < ports->bucket_count; b++)
+        for (struct table_entry *it = ports->buckets[b]; it; it = it->next)
+            if (it->owners[0] == owner && it->put_by == id) {
+                table_remove(ports, it);
+                return;
+            }
 }
 
 const struct call port_calls[] = {

@@ -124,7 +124,22 @@ static bool cancel(struct request *request)
     return true;
 }
 
-static const struct call own_calls[] = {{"Registry.cancel", 1, cancel}, {NULL, 0, NULL}};
+static bool undo(struct request *request)
+{
+    int64_t id;
+    if (!request_int(request, 0, "the id", 0, INT64_MAX, &id))
+        return false;
+    devices_undo(request->registry, request->owner, id);
+    ports_undo(request->registry, request->owner, id);
+    text_puts(request->out, "null");
+    return true;
+}
+
+static const struct call own_calls[] = {
+    {"Registry.cancel", 1, cancel},
+    {"Registry.undo", 1, undo},
+    {NULL, 0, NULL},
+};
 
 static bool find_call(struct request *request, struct strview name)
 {

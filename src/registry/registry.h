@@ -26,6 +26,7 @@
  *     PortLockManager.acquire(node_rank, worker_name, port) -> whether it is this worker's now
  *     PortLockManager.release(node_rank, worker_name, port)
  *     Registry.cancel(id)                                   -> whether that request still waited
+ *     Registry.undo(id)                                     frees what that request has locked
  *
  * A device is an accelerator's number in the cluster, or [node_rank, number on that node]. */
 #ifndef REGISTRY_REGISTRY_H

@@ -14,6 +14,7 @@ enum {
     REGISTRY_KEPT_MAX = 1 << 28,    /* bytes of all records */
     REGISTRY_WAITING_MAX = 1 << 10, /* requests of one owner */
     REGISTRY_DEVICES_MAX = 1 << 20, /* locks without a view */
+    NO_ID = -1,
 };
 
 /* --- view.c --- */
@@ -39,6 +40,7 @@ struct device {
     int32_t next; /* in its bucket, -1 = last */
     bool is_held;
     struct party holder;
+    int64_t taken_by;   /* the id of the request that made it the holder's, NO_ID = it had none */
     uint64_t wanted_in; /* the round in which an earlier waiter wanted it */
 };
 
@@ -67,6 +69,13 @@ void devices_owner_gone(struct registry *registry, uint64_t owner);
 
 /* Takes back a request that waits; false when it does not. */
 bool devices_cancel(struct registry *registry, uint64_t owner, int64_t id);
+
+/* Frees what that request has made its owner's; what the owner had before it stays. */
+void devices_undo(struct registry *registry, uint64_t owner, int64_t id);
+
+/* --- ports.c --- */
+
+void ports_undo(struct registry *registry, uint64_t owner, int64_t id);
 
 /* --- the registry --- */
 

@@ -251,6 +251,7 @@ TEST(what_is_no_request_is_answered_with_its_fault)
         {"{\"call\": \"NodeManager.get_nodes\", \"args\": [1]}",
          "NodeManager.get_nodes takes 0 arguments, not 1"},
         {"{\"call\": \"Registry.cancel\", \"args\": []}", "takes 1 argument, not 0"},
+        {"{\"call\": \"Registry.undo\", \"args\": [-1]}", "the id of Registry.undo must be"},
         {"{\"call\": \"Registry.cancel\", \"args\": [\"1\"]}",
          "the id of Registry.cancel must be a whole number from 0 to 9223372036854775807"},
         {"{\"call\": \"WorkerManager.get_worker_info\", \"args\": [0]}",

@@ -45,19 +45,17 @@ void call_lose(struct roost_call *call, size_t index, enum roost_outcome_kind ki
     call_settle(call, index, kind, copy_words(why), 0);
 }
 
-/* Nobody waits for the rest any more; answers that still come are late. */
-static void forget_pending(struct roost_call *call)
+/* Nobody waits for the request of an outcome any more; an answer that still comes is late. Whether the request was
+ * sent, wholly or in part. */
+static bool forget_request(struct roost_call *call, const struct outcome *outcome)
 {
-    for (size_t i = 0; i < call->count; i++) {
-        const struct outcome *outcome = &call->outcomes[i];
-        if (outcome->kind != ROOST_OUTCOME_PENDING || outcome->slot == SLOT_NONE)
-            continue;
-        struct link *link = &call->links->link[outcome->rank];
-        struct slot *slot = &link->slots[outcome->slot];
-        slot->call = NULL;
-        if (slot->is_unsent)
-            link_free_slot(link, slot); /* no answer can come */
-    }
+    struct link *link = &call->links->link[outcome->rank];
+    struct slot *slot = &link->slots[outcome->slot];
+    bool is_sent = !slot->is_unsent;
+    slot->call = NULL;
+    if (!is_sent)
+        link_free_slot(link, slot); /* no answer can come */
+    return is_sent;
 }
 
 static void time_is_up(struct timer *timer)
@@ -67,12 +65,16 @@ static void time_is_up(struct timer *timer)
     char why[64], why_not[64];
     snprintf(why, sizeof why, "no answer within %d ms", (int)call->timeout_ms);
     snprintf(why_not, sizeof why_not, "no room to ask it within %d ms", (int)call->timeout_ms);
-    forget_pending(call);
     for (size_t i = 0; i < call->count; i++) {
-        bool is_asked = call->outcomes[i].slot != SLOT_NONE;
-        if (call->outcomes[i].kind == ROOST_OUTCOME_PENDING)
-            call_lose(call, i, is_asked ? ROOST_OUTCOME_UNKNOWN : ROOST_OUTCOME_NOT_RUN,
-                      is_asked ? why : why_not);
+        const struct outcome *outcome = &call->outcomes[i];
+        if (outcome->kind != ROOST_OUTCOME_PENDING)
+            continue;
+        if (outcome->slot == SLOT_NONE)
+            call_lose(call, i, ROOST_OUTCOME_NOT_RUN, why_not);
+        else if (forget_request(call, outcome))
+            call_lose(call, i, ROOST_OUTCOME_UNKNOWN, why);
+        else
+            call_lose(call, i, ROOST_OUTCOME_NOT_RUN, "it closed its channel");
     }
 }
 
@@ -289,7 +291,9 @@ void roost_call_free(struct roost_call *call)
         return;
     struct links *links = call->links;
     links_lock(links);
-    forget_pending(call);
+    for (size_t i = 0; i < call->count; i++)
+        if (call->outcomes[i].kind == ROOST_OUTCOME_PENDING && call->outcomes[i].slot != SLOT_NONE)
+            (void)forget_request(call, &call->outcomes[i]);
     timers_unset(&links->timers, &call->timer);
     timers_give_back(&links->timers, 1);
     for (size_t i = 0; i < call->count; i++)

@@ -2,7 +2,7 @@
 
 In a block marked ```console, lines that start with "$ " are run by sh and what they print (both
 streams) must be what stands below them; a line "..." stands for any lines. A YAML block behind
-<!-- file: NAME --> is written to NAME first; every other YAML block with a `cluster` must pass
+a line `NAME`: is written to NAME first; every other YAML block with a `cluster` must pass
 `roost check`. Python blocks with a prompt are doctests, all of a document in one session. Each document runs in a folder of its own that has the repository's examples.
 """
 
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOST = Path(os.environ.get("ROOST", ROOT / "build" / "roost")).absolute()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-BLOCK = re.compile(r"(?:<!-- file: (\S+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:^`(\S+\.yaml)`:\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
 def run(command: str, folder: Path) -> str:

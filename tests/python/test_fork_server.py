@@ -4,6 +4,7 @@ A real channel, real forks: the test asks over one end of a socketpair, adopts w
 channel it was handed, as a driver would."""
 
 import ctypes
+import gc
 import json
 import os
 import select
@@ -161,6 +162,7 @@ class Supervisor:
 def folder(tmp_path: Path) -> Iterator[Path]:
     prctl = ctypes.CDLL(None).prctl
     assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    gc.collect()  # what other tests of this process have left must not go meanwhile
     before = sorted(os.listdir("/proc/self/fd"))
     yield tmp_path
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
@@ -190,7 +192,7 @@ def start(folder: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def played(start: Start) -> Supervisor:
-    return start(["numpy.random"], RANK="77", STAYS="yes")
+    return start(["numpy.random"], STAYS="yes")
 
 
 def facts_of(driver: socket.socket) -> dict[str, Any]:
@@ -276,16 +278,6 @@ def test_workers_draw_numbers_of_their_own(played: Supervisor) -> None:
         driver.close()
     for pid in list(played.born):
         assert played.reap(pid) == 0
-
-
-def test_what_is_imported_sees_no_rank(folder: Path, start: Start) -> None:
-    (folder / "looking.py").write_text("import os\nSEEN = os.environ.get('RANK'), os.environ.get('STAYS')\nprint(SEEN, flush=True)\n")
-    supervisor = start(["looking"], RANK="77", STAYS="yes")
-    with supervisor.ask(0) as driver:
-        pid = supervisor.bear(0)
-        facts_of(driver)
-    assert supervisor.reap(pid) == 0
-    assert supervisor.said() == "(None, 'yes')\n"
 
 
 def test_a_worker_whose_supervisor_has_gone_does_nothing(played: Supervisor) -> None:
@@ -414,16 +406,3 @@ def test_a_server_that_is_killed_over_a_request_leaves_nothing_of_it(played: Sup
             assert second.recv(1) == b""  # what came along went with it
         first.sendall(b"4")  # who was born before does not feel it
         assert played.reap(pid) == 4
-
-
-@pytest.mark.parametrize("vendor", ["NVIDIA", "AMD", "ASCEND", "INTEL", "MUSA", "KUNLUN"])
-def test_what_differs_between_ranks_is_not_there_while_modules_are_imported(tmp_path: Path, vendor: str) -> None:
-    from roost._fork_server import OF_ONE_RANK
-
-    config = {"cluster": {"num_nodes": 2, "component_placement": {"a": "0-7"}}, "roost": {"launch": {"a": {"command": ["x"]}}}}
-    (tmp_path / "c.yaml").write_text(json.dumps(config))
-    command = [os.environ.get("ROOST", str(Path(__file__).parents[2] / "build/roost")), "plan", "--commands", "--json", "--cluster", f"2x4 {vendor}", tmp_path / "c.yaml"]
-    plan = json.loads(subprocess.check_output(command))
-    first, *others = [process["env"] for process in plan["components"][0]["processes"]]
-    differing = {name for other in others for name in first.keys() | other.keys() if first.get(name) != other.get(name)}
-    assert {"RANK", "WORKER_NAME"} < differing <= set(OF_ONE_RANK)

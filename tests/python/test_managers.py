@@ -184,13 +184,48 @@ def test_a_wait_that_is_given_up_gets_nothing_later(theatre: Theatre) -> None:
     driver, other, third = theatre.driver(), theatre.puppet(), theatre.puppet()
     driver.do(f"{DEVICES}.acquire_devices('d:0', [0])")
     name, words, code = refused(other, f"{DEVICES}.acquire_devices('o:0', [0, 1], timeout=0.01)")
-    assert (name, code) == ("Timeout", "timeout") and "have not answered in time" in words
+    assert (name, code) == ("Timeout", "timeout") and "is still taken by another" in words
     other.do("import _thread; timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)); timer.start()")
     assert refused(other, f"{DEVICES}.acquire_devices('o:0', [0, 1])")[0] == "KeyboardInterrupt"
     third.do(f"{DEVICES}.acquire_devices('t:0', [1])")
     driver.do(f"{DEVICES}.release_devices('d:0', [0])")
     third.do(f"{DEVICES}.acquire_devices('t:0', [0])")
     assert other.do(f"{WORKERS}.get_worker_info('t:0')") is None  # the connection is as good as before
+
+
+# Raises in a process that waits, once what it waits for has been granted: the handler itself sees to that.
+INTERRUPTS = """
+import time
+def interrupt_with(act):
+    def handle(number, frame):
+        act()
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+"""
+
+
+def test_an_interrupted_wait_gives_back_what_was_granted_all_the_same(theatre: Theatre) -> None:
+    driver, other, third = theatre.driver(), theatre.puppet(), theatre.puppet()
+    namespace = driver.do("keeper.namespace")
+    other.do(INTERRUPTS)
+    other.do(f"holder = _managers.KeeperTransport({namespace!r}); holder.call('DeviceLockManager.acquire_devices', ['h:0', [0]])")
+    other.do(f"{DEVICES}.acquire_devices('o:0', [1])")
+    other.do(f"locks = {DEVICES}")
+    interrupted = "interrupt_with(lambda: holder.call('DeviceLockManager.release_devices', ['h:0', [0]])); locks.acquire_devices('o:0', [0, 1])"
+    assert refused(other, interrupted)[0] == "KeyboardInterrupt"
+    third.do(f"{DEVICES}.acquire_devices('t:0', [0], timeout=30)")
+    other.do(f"{DEVICES}.release_devices('o:0', [1])")  # what it had before is still its own
+
+
+def test_an_interrupted_lock_of_a_port_is_given_back(theatre: Theatre) -> None:
+    driver, other = theatre.driver(), theatre.puppet()
+    keeper = driver.do("keeper.pid")
+    other.do(INTERRUPTS)
+    other.do(f"ports = {PORTS}; ports.release(0, 'o:0', 5000)")  # it is connected
+    os.kill(keeper, signal.SIGSTOP)
+    assert refused(other, f"interrupt_with(lambda: os.kill({keeper}, signal.SIGCONT)); ports.acquire(0, 'o:0', 5000)")[0] == "KeyboardInterrupt"
+    assert driver.do(f"{PORTS}.acquire(0, 'd:0', 5000)") is True
 
 
 def test_threads_of_a_process_wait_for_each_other(theatre: Theatre) -> None:

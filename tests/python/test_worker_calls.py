@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from worker_classes import Asynchronous, Closing, Helper, Many
+from worker_classes import Asynchronous, Closing, Given, GivenLater, Helper, Many
 from worker_home import WorkerHome
 
 import roost
@@ -187,6 +187,11 @@ def test_only_public_methods_are_there(group: roost.WorkerGroup) -> None:
         group.execute_on(0).nothing()
 
 
+def test_a_method_with_arguments_of_its_own_is_one(group: roost.WorkerGroup) -> None:
+    assert group.add_two().wait() == [12, 13, 14, 15]
+    assert group.execute_on(1).add_two().wait() == [13]
+
+
 def test_wait_gives_up_in_time_and_the_call_goes_on(group: roost.WorkerGroup, workers: WorkerHome) -> None:
     pipe = workers.engine.pipe("hanging")
     handle = group.hang_on(1, str(pipe.path))
@@ -353,6 +358,30 @@ def test_coroutines_run_at_once_on_one_loop(workers: WorkerHome) -> None:
         assert group.add(1).wait() == [2, 3]
         with pytest.raises(roost.WorkerError, match="ValueError: later"):
             group.fail().wait()
+
+
+@pytest.mark.local  # what Ray keeps of it is Ray's business
+@pytest.mark.parametrize("cls", [Given, GivenLater], ids=["one by one", "on a loop"])
+def test_what_a_constructor_was_given_is_not_kept(workers: WorkerHome, cls: type[Given]) -> None:
+    with cls.create_group(np.zeros(1 << 20)).launch(workers.cluster("1x1"), name="given") as group:
+        assert group.has_given().wait() == [False]
+
+
+@pytest.mark.local
+def test_threads_of_a_worker_go_on_while_its_driver_does_not_read(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+        import os, roost, numpy as np
+        from worker_classes import Dropping
+        group = Dropping.create_group().launch(roost.Cluster(cluster="1x1"), name="dropping")
+        for i in range(100):
+            group.keep_another(np.zeros(1 << 16)).wait()
+        print(group.drop_all(os.getpid()).wait(), group.add(1).wait())
+        """,
+        PYTHONPATH=str(Path(__file__).parent),
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[100] [2]\n", "")
 
 
 def test_several_groups_at_once(workers: WorkerHome) -> None:

@@ -60,6 +60,14 @@ def test_sys_exit_is_a_failure_and_no_end(group: roost.WorkerGroup) -> None:
     assert group.pid().wait() == pids
 
 
+def test_a_long_message_is_cut_in_the_error_and_whole_in_the_traceback(group: roost.WorkerGroup) -> None:
+    with pytest.raises(roost.WorkerError, match=r"ValueError: x+ \.\.\. \(\d+ characters\) \.\.\. x+") as caught:
+        group.fail_at_length(5_000_000).wait()
+    assert len(str(caught.value).splitlines()[0]) < 2_000 and len(str(caught.value)) < 50_000
+    assert caught.value.traceback.count("x") > 5_000_000 and "in fail_at_length" in str(caught.value)
+    assert len(str(caught.value.__cause__)) == 5_000_000
+
+
 def test_a_result_that_cannot_be_sent_is_that_calls_failure(group: roost.WorkerGroup) -> None:
     with pytest.raises(roost.WorkerError, match="what 'lock' returned cannot be sent: TypeError: cannot pickle"):
         group.lock().wait()

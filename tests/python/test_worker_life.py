@@ -1,5 +1,6 @@
 """What a worker finds when it begins, and how it begins and ends."""
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from worker_classes import Helper
 from worker_home import WorkerHome
 
 import roost
+from roost import _local
 
 
 def test_workers_log_in_the_references_form_and_the_driver_shows_it(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,6 +228,28 @@ for limit in (open_now + 30, open_now + 60):
 
 
 @pytest.mark.local
+def test_managers_that_may_not_have_every_worker_are_told_of_before_any_starts(own_workers: WorkerHome) -> None:
+    done = own_workers.script(
+        """
+import os, resource, roost
+from worker_classes import Helper
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))  # enough for the run and the driver of a group of 60
+cluster = roost.Cluster(cluster="1x2")
+for count in (60, 4):
+    try:
+        print(len(Helper.create_group().launch(cluster, roost.NodePlacementStrategy([0] * count), name="of", timeout=20).add(1).wait()))
+    except roost.Error as error:
+        print(error)
+""",
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    assert done.returncode == 0, done.stderr
+    refused, *answers = done.stdout.splitlines()
+    assert re.fullmatch(r"a group of 60 processes needs 136 open files in its managers \(two for each\), but they may have 128 \(raise the hard limit before this process starts: ulimit -Hn 136\)", refused), refused
+    assert answers == ["4"]
+
+
+@pytest.mark.local
 def test_a_fork_while_threads_call_can_forget_calls(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         FORKS
@@ -268,15 +292,48 @@ def test_a_large_environment_starts_warm_too(own_workers: WorkerHome, monkeypatc
 
 @pytest.mark.local
 @pytest.mark.parametrize("warm", [True, False])
-def test_a_cold_start_that_was_to_be_warm_says_why(own_workers: WorkerHome, caplog: pytest.LogCaptureFixture, warm: bool) -> None:
-    early = [{"node_ranks": 1, "env_vars": [{"OMP_NUM_THREADS": "3"}]}]
-    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": early}]}
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "MUJOCO_GL"])  # one for a library's start, one that is read when it is imported
+def test_a_cold_start_that_was_to_be_warm_says_why(own_workers: WorkerHome, caplog: pytest.LogCaptureFixture, variable: str, warm: bool) -> None:
+    other = [{"node_ranks": 1, "env_vars": [{variable: "3"}]}]
+    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": other}]}
     strategy = roost.PackedPlacementStrategy(0, 1, node_group="g")
     with Helper.create_group().launch(own_workers.cluster("2x1", cluster_cfg=config), strategy, "early", warm=warm) as group:
-        assert [seen.get("OMP_NUM_THREADS") for seen in group.environment().wait()] == [None, "3"]
+        assert [seen.get(variable) for seen in group.environment().wait()] == [None, "3"]
         assert [is_forked(pid) for pid in group.pid().wait()] == [warm, False]
-    words = "early starts cold: rank 1 has another command than rank 0, or other variables that a program reads before it runs"
+    words = f"early starts cold: rank 1 has another {variable} than rank 0"
     assert [record.message for record in caplog.records if record.name == "roost"] == [words] * warm
+
+
+@pytest.mark.local
+def test_nodes_that_set_what_the_driver_has_start_warm(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    same = [{"node_ranks": 1, "env_vars": [{"MUJOCO_GL": "egl"}]}]
+    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": same}]}
+    strategy = roost.PackedPlacementStrategy(0, 1, node_group="g")
+    with Helper.create_group().launch(own_workers.cluster("2x1", cluster_cfg=config), strategy, "same") as group:
+        assert [is_forked(pid) for pid in group.pid().wait()] == [True, True]
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("vendor", ["NVIDIA", "AMD", "ASCEND", "INTEL", "MUSA", "KUNLUN"])
+def test_what_differs_between_ranks_is_not_there_while_libraries_are_imported(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, vendor: str
+) -> None:  # fmt: skip
+    seen = own_workers.home / "seen.json"
+    (own_workers.home / "looking.py").write_text(f"import json, os\njson.dump(dict(os.environ), open({str(seen)!r}, 'w'))\n")
+    monkeypatch.syspath_prepend(str(own_workers.home))
+    monkeypatch.setattr(_local, "library_modules", lambda cls: ["looking"])
+    monkeypatch.setenv("MUJOCO_GL", "egl")  # then each rank has a device to draw with
+    strategy = roost.PackedPlacementStrategy(0, 2)  # two on one node, one on the other
+    with Helper.create_group().launch(own_workers.cluster(f"2x2 {vendor}"), strategy, "vendor") as group:
+        assert [is_forked(pid) for pid in group.pid().wait()] == [True] * 3
+        first, *others = group.environment().wait()
+    differing = {name for other in others for name in first.keys() | other.keys() if first.get(name) != other.get(name)}
+    imported = json.loads(seen.read_text())
+    assert {"RANK", "WORKER_NAME", "NODE_LOCAL_WORLD_SIZE"} < differing
+    assert not differing & imported.keys()
+    assert {name: imported.get(name) for name in ("WORLD_SIZE", "GROUP_NAME", "MUJOCO_GL")} == {"WORLD_SIZE": "3", "GROUP_NAME": "vendor", "MUJOCO_GL": "egl"}
+    assert caplog.text == ""
 
 
 def test_two_clusters_are_each_as_their_arguments_say(own_workers: WorkerHome) -> None:

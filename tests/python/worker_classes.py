@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import contextvars
+import functools
 import gc
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,8 @@ class Helper(Worker):
     def add(self, number: int) -> int:
         """Adds the start and the rank."""
         return self._start + number + self._rank
+
+    add_two = functools.partialmethod(add, 2)
 
     def word(self) -> str:
         return self._word
@@ -72,6 +77,9 @@ class Helper(Worker):
 
     def fail_stubbornly(self) -> None:
         raise Stubborn(1, 2)
+
+    def fail_at_length(self, count: int) -> None:
+        raise ValueError("x" * count)
 
     def leave(self) -> None:
         sys.exit(3)
@@ -235,6 +243,46 @@ class Asynchronous(Helper):
     async def fail(self) -> None:
         await asyncio.sleep(0)
         raise ValueError("later")
+
+
+class Given(Helper):
+    """Knows whether what it was made from is still there."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        super().__init__()
+        self._given = weakref.ref(array)
+
+    def has_given(self) -> bool:
+        gc.collect()
+        return self._given() is not None
+
+
+class GivenLater(Given):
+    """The same on an event loop."""
+
+    async def nothing(self) -> None:
+        pass
+
+
+class Dropping(Helper):
+    """Gives memory back to a driver that does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: list[np.ndarray[Any, Any]] = []
+
+    def keep_another(self, array: np.ndarray[Any, Any]) -> None:
+        self._arrays.append(array)
+
+    def drop_all(self, driver: int) -> int:
+        """A thread of this process lets the driver go on: whoever holds it up holds up all."""
+        with socket.socket(fileno=os.dup(3)) as channel:
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # as little as there may be: a few messages
+        count = len(self._arrays)
+        os.kill(driver, signal.SIGSTOP)
+        threading.Timer(0.3, os.kill, (driver, signal.SIGCONT)).start()
+        self._arrays.clear()
+        return count
 
 
 class Refusing(Helper):

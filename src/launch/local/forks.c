@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/variables.h"
 #include "launch/local/clock.h"
 #include "rpc/channel.h"
 
@@ -58,45 +60,77 @@ __attribute__((format(printf, 3, 4))) static void say_cold(struct supervisor *su
 
 /* --- who can be forked --- */
 
-/* Variables that a program reads before it can be told others. */
-static bool is_read_early(const char *entry)
+static struct strview name_of(const char *entry)
 {
-    static const char *const starts[] = {"LD_",       "PYTHON", "GLIBC_", "MALLOC_",
-                                         "OPENBLAS_", "OMP_",   "MKL_",   "KMP_"};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(entry, starts[i], strlen(starts[i])) == 0)
+    return (struct strview){entry, strcspn(entry, "=")};
+}
+
+static bool has_entry(const struct spec_list *list, const char *entry)
+{
+    const char *at = list->first;
+    for (uint32_t i = 0; i < list->count; i++, at = spec_next(at))
+        if (strcmp(at, entry) == 0)
             return true;
     return false;
 }
 
-/* The next entry of a list that is read early, or NULL; *left counts those behind it. */
-static const char *next_early(const char *entry, uint32_t *left)
+/* The name of a variable that one list has and the other has not, or not so; empty when there is none. What
+ * each process has in its own way does not count: the warm program has none of it. */
+static struct strview find_other(const struct spec_list *list, const struct spec_list *other)
 {
-    for (; *left > 0; entry = spec_next(entry)) {
-        --*left;
-        if (is_read_early(entry))
-            return entry;
-    }
-    return NULL;
+    const char *at = list->first;
+    for (uint32_t i = 0; i < list->count; i++, at = spec_next(at))
+        if (!is_variable_of_one_process(name_of(at)) && !has_entry(other, at))
+            return name_of(at);
+    return (struct strview){0};
 }
 
-/* Entries are sorted by name, so equal ones come in equal order. */
-static bool is_like(const struct spec_process *a, const struct spec_process *b)
+static bool is_same_command(const struct spec_list *a, const struct spec_list *b)
 {
-    if (a->argv.count != b->argv.count || a->argv.len != b->argv.len ||
-        memcmp(a->argv.first, b->argv.first, a->argv.len) != 0)
+    return a->count == b->count && a->len == b->len && memcmp(a->first, b->first, a->len) == 0;
+}
+
+/* A fork has what the warm program imported, and any library may read any variable when it is imported: so
+ * both must have the same. Says what is not, once, and returns false then. */
+static bool may_fork(struct supervisor *supervisor, const struct worker *worker,
+                     const struct start *start)
+{
+    const struct spec_component *component = worker_component(supervisor, worker);
+    const struct spec_process *first = &supervisor->spec.processes[component->first_process];
+    const struct spec_process *process = worker_process(supervisor, worker);
+    if (start->handed_count != 1) {
+        say_cold(supervisor, worker->component, "rank %d has ports that are handed over",
+                 worker->rank);
         return false;
-    uint32_t left_a = a->env.count, left_b = b->env.count;
-    const char *at_a = next_early(a->env.first, &left_a);
-    const char *at_b = next_early(b->env.first, &left_b);
-    while (at_a && at_b && strcmp(at_a, at_b) == 0) {
-        at_a = next_early(spec_next(at_a), &left_a);
-        at_b = next_early(spec_next(at_b), &left_b);
     }
-    return !at_a && !at_b;
+    if (!is_same_command(&process->argv, &first->argv)) {
+        say_cold(supervisor, worker->component, "rank %d has another command than rank 0",
+                 worker->rank);
+        return false;
+    }
+    struct strview other = find_other(&process->env, &first->env);
+    if (other.len == 0)
+        other = find_other(&first->env, &process->env);
+    if (other.len > 0)
+        say_cold(supervisor, worker->component, "rank %d has another %s than rank 0", worker->rank,
+                 quote(other).text);
+    return other.len == 0;
 }
 
 /* --- the forker --- */
+
+/* The environment of a process without what is its own; NULL without memory. */
+static char **shared_environment(const struct start *start)
+{
+    size_t count = 0;
+    while (start->env[count])
+        count++;
+    char **shared = calloc(count + 1, sizeof *shared), **at = shared;
+    for (char *const *entry = start->env; shared && *entry; entry++)
+        if (!is_variable_of_one_process(name_of(*entry)))
+            *at++ = *entry;
+    return shared;
+}
 
 static bool open_forker(struct supervisor *supervisor, const struct worker *worker,
                         const struct start *start, const int logs[2])
@@ -108,16 +142,20 @@ static bool open_forker(struct supervisor *supervisor, const struct worker *work
     const char *word = component->forker.first;
     for (uint32_t i = 0; i < component->forker.count; i++, word = spec_next(word))
         argv[i] = (char *)(uintptr_t)word;
-    if (!channel_pair(ends))
+    char **env = shared_environment(start);
+    if (!env || !channel_pair(ends)) {
+        free(env);
         return false;
+    }
     struct spawn spawn = {.paths = (const char *const[]){argv[0], NULL},
                           .argv = argv,
-                          .env = start->env,
+                          .env = env,
                           .fd = {supervisor->null, logs[0], logs[1]},
                           .handed = &ends[1],
                           .handed_count = 1,
                           .nofile = &supervisor->nofile};
     struct spawned spawned = spawn_process(&spawn);
+    free(env);
     close(ends[1]);
     if (spawned.pidfd >= 0)
         close(
@@ -167,16 +205,10 @@ bool forks_take(struct supervisor *supervisor, struct worker *worker, struct sta
 {
     const struct spec_component *component = worker_component(supervisor, worker);
     struct component_run *run = &supervisor->components[worker->component];
-    const struct spec_process *first = &supervisor->spec.processes[component->first_process];
     if (component->forker.count == 0 || run->is_cold || start->ends[1] < 0)
         return false;
-    if (start->handed_count != 1 || !is_like(worker_process(supervisor, worker), first)) {
-        say_cold(supervisor, worker->component, "rank %d has %s", worker->rank,
-                 start->handed_count != 1 ? "ports that are handed over"
-                                          : "another command than rank 0, or other variables that "
-                                            "a program reads before it runs");
+    if (!may_fork(supervisor, worker, start))
         return false;
-    }
     if (run->forker < 0 && !open_forker(supervisor, worker, start, logs)) {
         say_cold(supervisor, worker->component, "its warm program cannot be started: %s",
                  strerror(errno));

@@ -2,8 +2,9 @@
  *
  * A component may name a forker: a program that does the start-up work of its command once (an
  * interpreter that has imported what the workers need) and forks on request. The supervisor starts it with
- * the environment and the log files of the component's first process, and one end of a channel
- * (rpc/channel.h) as descriptor 3. It says, at any time:
+ * the log files of the component's first process and its environment, without what is of that process alone
+ * (config/variables.h), and one end of a channel (rpc/channel.h) as descriptor 3. Only processes with the
+ * same command and otherwise the same environment are forked from it. It says, at any time:
  *
  *   FORK_COLD  text       it cannot serve, and why: the processes are executed instead
  *   FORK_BORN  int32_t rank, life, pid

@@ -1,0 +1,38 @@
+/* variables_test.c - whose the variables of a process are. */
+#include "config/variables.h"
+
+#include "tests/unit.h"
+
+TEST(what_each_process_has_in_its_own_way_is_told_from_what_all_have)
+{
+    static const struct {
+        const char *name;
+        bool is_of_one;
+    } rows[] = {
+        {"RANK", true},
+        {"LOCAL_WORLD_SIZE", true},
+        {"VISIBLE_DEVICES", true},
+        {"CUDA_VISIBLE_DEVICES", true},
+        {"MUJOCO_EGL_DEVICE_ID", true},
+        {"ACCELERATOR_TYPE", true},
+        {"ROOST_PORT_HTTP", true},
+        {"ROOST_PORT_HTTP_COUNT", true},
+        {"ROOST_CHANNEL", true},
+        {"LISTEN_FDS", true},
+        {"LISTEN_PID", true},
+        {"WORLD_SIZE", false},
+        {"MASTER_PORT", false},
+        {"ROOST_RUN_ID", false},
+        {"NCCL_CUMEM_ENABLE", false},
+        {"MUJOCO_GL", false},
+        {"OMP_NUM_THREADS", false},
+        {"RANKS", false},
+        {"ROOST_PYTHON", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++)
+        CHECK_FACT(rows[i].name,
+                   is_variable_of_one_process(sv_from(rows[i].name)) == rows[i].is_of_one);
+}
+
+RUN_TESTS(cmocka_unit_test(what_each_process_has_in_its_own_way_is_told_from_what_all_have), )
