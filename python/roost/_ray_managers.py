@@ -158,6 +158,12 @@ class Manager:
             self._give_up(owner, number)
         return is_back
 
+    async def give_up(self, owner: int, number: int) -> None:
+        """Nobody wants the answer any more: who asked holds nothing of it."""
+        if not await self.cancel(owner, number):
+            undo = json.dumps({"id": 0, "call": "Registry.undo", "args": [number]}).encode()
+            await self.answer(owner, self._owners.get(owner, ""), -number, undo)
+
     def _give_up(self, owner: int, number: int) -> None:
         """Nobody waits for its answer any more."""
         future, _ = self._waiting.pop((owner, number), (None, ""))

@@ -57,9 +57,19 @@ class RayTransport:
         return self._managers[name]
 
     def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
-        errors, name = self._ray.exceptions, actor_of(method)
         owner, number = self._who(), next(self._numbers)
         request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
+        try:
+            return self._insist(method, owner, number, request, timeout)
+        except _roost.Error:
+            raise
+        except BaseException:  # Ctrl-C, or what another signal's handler raises
+            with contextlib.suppress(Exception):
+                self._manager(actor_of(method)).give_up.remote(owner, number)
+            raise
+
+    def _insist(self, method: str, owner: int, number: int, request: bytes, timeout: float | None) -> Any:
+        errors, name = self._ray.exceptions, actor_of(method)
         deadline = None if timeout is None else time.monotonic() + timeout
         missing_since: float | None = None
         while True:

@@ -378,6 +378,31 @@ def test_a_request_that_is_taken_back_is_waited_for_no_more(dead: set[str]) -> N
     asyncio.run(live())
 
 
+def test_a_request_that_is_given_up_holds_nothing_whether_it_waited_or_not(dead: set[str]) -> None:
+    async def live() -> None:
+        it = manager()
+        await it.answer(1, "actor:1", 1, acquire(1))
+        theirs = request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=4)
+        waiting = asyncio.create_task(it.answer(2, "actor:2", 4, theirs))
+        await settle(waiting)
+        await it.give_up(2, 4)
+        assert await waiting == b""
+        waiting = asyncio.create_task(it.answer(2, "actor:2", 5, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=5)))
+        await settle(waiting)
+        await it.give_up(1, 1)
+        assert b'"value"' in await waiting
+
+    asyncio.run(live())
+    asyncio.run(known_again())
+
+
+async def known_again() -> None:
+    """What was given up stays so in the next life."""
+    it = manager()
+    assert b'"value"' in await it.answer(2, "actor:2", 6, request("DeviceLockManager.release_devices", "b:0", [[0, 1]], number=6))
+    assert b'"value"' in await it.answer(3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1))
+
+
 def test_who_has_ended_waits_for_nothing_and_holds_nothing(dead: set[str]) -> None:
     """Actors, and drivers that attached; not the driver of the run itself, which ends with its managers."""
 

@@ -186,6 +186,15 @@ def test_a_manager_that_is_away_is_waited_for_no_longer_than_was_asked(monkeypat
         RayTransport(given, "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
 
 
+def test_a_call_that_is_interrupted_is_given_up() -> None:
+    given_up: list[int] = []
+    manager = actor(ask=raising(KeyboardInterrupt()), give_up=lambda owner, number: None)
+    manager.give_up.remote = lambda owner, number: given_up.append(number)
+    with pytest.raises(KeyboardInterrupt):
+        RayTransport(fake_ray(get_actor=lambda name, namespace: manager), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
+    assert given_up == [1]
+
+
 def test_who_reserves_asks_the_next_manager_when_one_is_over() -> None:
     answers: list[Any] = [raising(OverError("this manager is of epoch 1")), lambda *args: ({}, {}, {"n": [0]})]
     manager = actor(hold=lambda *args: answers.pop(0)(*args) if len(answers) > 1 else answers[0](*args), settle=lambda token: None)
