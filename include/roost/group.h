@@ -6,7 +6,9 @@
  * ended before it answered. A rank that dies takes neither the driver nor the other ranks with it.
  *
  * A group and its calls may be used from several threads. No thread is started: answers are read while
- * somebody waits, asks roost_call_is_done, or has roost_group_pump called by an event loop. */
+ * somebody waits, asks roost_call_is_done, or has roost_group_pump called by an event loop. Workers whose
+ * answers nobody reads stop when the channel is full; a thread of the program's own that runs a
+ * roost_reader keeps them going. */
 #ifndef ROOST_GROUP_H
 #define ROOST_GROUP_H
 
@@ -80,6 +82,12 @@ ROOST_API int roost_group_fd(const struct roost_group *group);
 /* Does what can be done without waiting: takes answers, sends what did not fit before. */
 ROOST_API void roost_group_pump(struct roost_group *group);
 
+/* Writes to `fd`, an eventfd, whenever outcomes have come or ranks have begun or ended, whichever thread has
+ * read that: an event loop that watches roost_group_fd alone does not hear of what another one took. `fd` is
+ * borrowed until unlisten or the end of the group. False without memory. */
+ROOST_API bool roost_group_listen(struct roost_group *group, int fd) ROOST_MUST_USE;
+ROOST_API void roost_group_unlisten(struct roost_group *group, int fd);
+
 /* --- calls --- */
 
 enum roost_outcome_kind {
@@ -129,6 +137,25 @@ ROOST_API struct roost_outcome roost_call_outcome(struct roost_call *call, size_
 
 /* Forgets the call; what is answered later is dropped. */
 ROOST_API void roost_call_free(struct roost_call *call);
+
+/* --- reading while nobody waits --- */
+
+/* Reads for groups whose requests have had no answer for some milliseconds while nobody waits, until each
+ * has one. Who waits right after a call reads for itself and does not notice it. What was answered is kept
+ * in the calls until they are freed, however much that is. */
+struct roost_reader;
+
+ROOST_API struct roost_reader *roost_reader_new(void); /* NULL without memory or descriptors */
+/* Nobody runs it any more, and its groups are closed. */
+ROOST_API void roost_reader_free(struct roost_reader *reader);
+
+/* The group is read for from now on, until it is closed; one reader a group. False without memory. */
+ROOST_API bool roost_reader_add(struct roost_reader *reader,
+                                struct roost_group *group) ROOST_MUST_USE;
+ROOST_API bool roost_reader_has_groups(struct roost_reader *reader);
+
+/* Reads until the last group is closed, and returns at once when there is none. For one thread. */
+ROOST_API void roost_reader_run(struct roost_reader *reader);
 
 #ifdef __cplusplus
 }

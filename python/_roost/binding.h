@@ -21,7 +21,7 @@ struct codec {
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
-    PyTypeObject *group, *caller, *call, *answer, *worker_channel, *request;
+    PyTypeObject *group, *caller, *call, *answer, *reader, *worker_channel, *request;
     PyTypeObject *keeper, *client, *managers;
     PyTypeObject *processes, *leases, *carrier;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
@@ -219,6 +219,8 @@ int32_t binding_slice(int32_t *left_ms);
 /* Calls the processes of a group object; a Call, or NULL with an exception. */
 PyObject *group_call(PyObject *group, const struct roost_call_options *options);
 bool group_is_closed(PyObject *group);
+/* Hands the group over to a reader, whose object it holds; false with an exception. */
+bool group_read_by(PyObject *group, PyObject *reader, struct roost_reader *value);
 
 /* A call on its way; takes it, also on failure. */
 PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call);
@@ -235,7 +237,7 @@ bool binding_count_forks(void); /* false with an exception */
 PyObject *binding_follow_parent(PyObject *module, PyObject *pid);
 PyObject *binding_duplicate_above(PyObject *module, PyObject *args);
 
-extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec;
+extern PyType_Spec group_spec, caller_spec, call_spec, answer_spec, reader_spec;
 /* Functions of the module: namespaces of this user that live, and checks of names. */
 PyObject *binding_namespaces(PyObject *module, PyObject *env);
 PyObject *binding_check_address(PyObject *module, PyObject *text);

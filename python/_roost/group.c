@@ -8,8 +8,9 @@ struct group_object {
     struct roost_group *group;
     PyObject *placements; /* its memory is the plan's */
     PyObject *warnings;
-    unsigned owner; /* a child that the driver forks must not end the driver's processes */
-    bool is_closed; /* by close() */
+    PyObject *reader; /* lives as long as it reads for this; NULL = none does */
+    unsigned owner;   /* a child that the driver forks must not end the driver's processes */
+    bool is_closed;   /* by close() */
 };
 
 static void dealloc(PyObject *self)
@@ -23,6 +24,7 @@ static void dealloc(PyObject *self)
     }
     Py_XDECREF(it->placements);
     Py_XDECREF(it->warnings);
+    Py_XDECREF(it->reader);
     binding_dealloc(self);
 }
 
@@ -241,6 +243,56 @@ static PyObject *pump(PyObject *self, PyObject *nothing)
     Py_RETURN_NONE;
 }
 
+/* --- reading --- */
+
+bool group_read_by(PyObject *self, PyObject *reader, struct roost_reader *value)
+{
+    struct group_object *it = (struct group_object *)self;
+    struct roost_group *group = group_of(self);
+    bool is_good;
+    if (!group)
+        return false;
+    Py_BEGIN_ALLOW_THREADS
+    is_good = roost_reader_add(value, group);
+    Py_END_ALLOW_THREADS
+    if (is_good)
+        it->reader = Py_NewRef(reader);
+    else
+        PyErr_NoMemory();
+    return is_good;
+}
+
+static PyObject *listen_to(PyObject *self, PyObject *number)
+{
+    struct roost_group *group = group_of(self);
+    int fd = (int)PyLong_AsLong(number);
+    bool is_good;
+    if (!group || (fd == -1 && PyErr_Occurred()))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    is_good = roost_group_listen(group, fd);
+    Py_END_ALLOW_THREADS
+    if (!is_good)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *unlisten_to(PyObject *self, PyObject *number)
+{
+    const struct group_object *it = (const struct group_object *)self;
+    int fd = (int)PyLong_AsLong(number);
+    if (fd == -1 && PyErr_Occurred())
+        return NULL;
+    if (it->owner == binding_forks()) {
+        Py_BEGIN_ALLOW_THREADS
+        roost_group_unlisten(it->group, fd);
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_NONE;
+}
+
+/* --- closing --- */
+
 static PyObject *close_group(PyObject *self, PyObject *nothing)
 {
     struct group_object *it = (struct group_object *)self;
@@ -351,6 +403,8 @@ static PyMethodDef methods[] = {
     {"call", call_method, METH_VARARGS, "(method, parts, ranks=None, timeout=None) -> Call"},
     {"note", note, METH_NOARGS, "What was noted of it since the last time, or None."},
     {"pump", pump, METH_NOARGS, "Takes what has come and sends what did not fit."},
+    {"listen", listen_to, METH_O, "Writes to an eventfd whenever outcomes have come."},
+    {"unlisten", unlisten_to, METH_O, "Does so no more."},
     {"signal", send_signal, METH_VARARGS, "(rank, signal)"},
     {"close", close_group, METH_NOARGS, "Ends the processes."},
     {NULL, NULL, 0, NULL},

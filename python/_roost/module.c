@@ -167,7 +167,8 @@ static int execute(PyObject *module)
     it->caller = it->group ? add_type(module, &caller_spec) : NULL;
     it->call = it->caller ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
-    it->keeper = it->answer ? add_type(module, &keeper_spec) : NULL;
+    it->reader = it->answer ? add_type(module, &reader_spec) : NULL;
+    it->keeper = it->reader ? add_type(module, &keeper_spec) : NULL;
     it->client = it->keeper ? add_type(module, &client_spec) : NULL;
     it->managers = it->client ? add_type(module, &managers_spec) : NULL;
     it->processes = it->managers ? add_type(module, &processes_spec) : NULL;
@@ -204,6 +205,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->caller);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
+    Py_VISIT(it->reader);
     Py_VISIT(it->keeper);
     Py_VISIT(it->client);
     Py_VISIT(it->managers);
@@ -233,6 +235,7 @@ static int clear(PyObject *module)
     Py_CLEAR(it->caller);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);
+    Py_CLEAR(it->reader);
     Py_CLEAR(it->keeper);
     Py_CLEAR(it->client);
     Py_CLEAR(it->managers);

@@ -1,9 +1,11 @@
 """The local engine: groups as processes of this machine, over the C library's groups and calls."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +21,7 @@ from roost._handle import CallSite, Handle, failure_of
 from roost._host import Answer, Failure
 from roost._managers import set_namespace
 from roost._program import find_program
+from roost._reader import READING
 from roost._screen import Screen
 from roost._serve import START, SearchPath, Start, read_failure, read_value
 from roost._settings import has_cgroup, port_base
@@ -28,8 +31,6 @@ from roost._words import warn
 if TYPE_CHECKING:
     from roost._cluster import Cluster
     from roost._local_allocate import Allocated
-
-POLL = 0.1  # seconds until a coroutine looks again although nobody has told it to
 
 
 class LocalEngine:
@@ -83,6 +84,7 @@ class LocalEngine:
             if error.code != "engine":
                 raise
             raise as_engine_error(error) from None
+        READING.add(group)
         warn(group.warnings, 4)
         screen = None if request.disable_distributed_log else Screen(group.dir, group.name, range(group.size))
         running = LocalGroup(group, screen, self)
@@ -186,35 +188,63 @@ class LocalGroup:
             self._screen.close()
 
     def watch(self) -> "Watch":
-        """What tells coroutines of the running loop that answers have come."""
+        """What tells coroutines of the running loop that outcomes have come."""
         with self._lock:
             self._watches = {loop: watch for loop, watch in self._watches.items() if not loop.is_closed()}
             loop = asyncio.get_running_loop()
-            return self._watches.setdefault(loop, Watch(loop, self._group))
+            if loop not in self._watches:
+                self._watches[loop] = Watch(loop, self._group)
+            return self._watches[loop]
 
 
 class Watch:
-    """Pumps the group when its descriptor is readable, while somebody on the loop waits for that."""
+    """Reads for the group while coroutines of the loop wait, and hears of what other threads have read. They look for their
+    outcomes after they have entered it: what comes later is told."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, group: _roost.Group) -> None:
         self._loop, self._group = loop, group
         self._waiters: set[asyncio.Future[None]] = set()
+        self._users = 0
+        self._news = -1
+        self._news = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._either = select.epoll()  # readable when one of the two is: loops take long to watch something
+        self._either.register(self._news, select.EPOLLIN)
+        self._either.register(group.fd, select.EPOLLIN)
+
+    def __del__(self) -> None:
+        """Also of one that is still entered, by a coroutine that goes with it: nothing is written to a descriptor that is closed."""
+        news, self._news = self._news, -1
+        if news >= 0:
+            self._group.unlisten(news)
+            os.close(news)
+
+    def __enter__(self) -> "Watch":
+        if self._users == 0:
+            self._loop.add_reader(self._either.fileno(), self._pump)
+            self._group.listen(self._news)
+        self._users += 1
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._users -= 1
+        if self._users == 0:
+            self._group.unlisten(self._news)
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._either.fileno())
 
     async def wait(self) -> None:
-        """Until something may have come. Another thread may have taken it, and told nobody: so not for long."""
+        """Until something may have come."""
         waiter = self._loop.create_future()
-        if not self._waiters:
-            self._loop.add_reader(self._group.fd, self._pump)
         self._waiters.add(waiter)
         try:
-            await asyncio.wait({waiter}, timeout=POLL)
+            await waiter
         finally:
             self._waiters.discard(waiter)
-            if not self._waiters:
-                self._loop.remove_reader(self._group.fd)
 
     def _pump(self) -> None:
         self._group.pump()
+        with contextlib.suppress(BlockingIOError):  # what has come changes nothing
+            os.eventfd_read(self._news)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -230,8 +260,11 @@ class LocalCall:
         return any(word not in ("value", "pending") for _, word, _, _ in self._call.outcomes())
 
     async def async_wait(self) -> None:
-        while not self._call.done():
-            await self._group.watch().wait()
+        if self._call.done():
+            return
+        with self._group.watch() as watch:
+            while not self._call.done():
+                await watch.wait()
 
     def outcomes(self) -> list[Outcome]:
         return [self._read(*outcome) for outcome in self._call.outcomes()]

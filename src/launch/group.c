@@ -13,6 +13,7 @@
 #include "launch/group_room.h"
 #include "launch/run_internal.h"
 #include "rpc/links.h"
+#include "rpc/reader.h"
 
 enum {
     GRACE_MS = 1000,
@@ -30,7 +31,8 @@ struct member {
 struct roost_group {
     struct roost_run *run;
     struct links *links;
-    struct group_name name; /* until it is closed */
+    struct group_name name;      /* until it is closed */
+    struct roost_reader *reader; /* until it is closed; NULL = none */
     struct member *members;
     int32_t size;
     int32_t started;            /* lives that have begun, to know when no more will */
@@ -189,9 +191,13 @@ void roost_group_close(struct roost_group *group)
     (void)links_wait(group->links, CLOSE_MS, is_over, group);
     links_lock(group->links);
     struct group_name name = group->name;
+    struct roost_reader *reader = group->reader;
     group->name.holder = NULL;
+    group->reader = NULL;
     links_unlock(group->links);
     group_name_give(&name);
+    if (reader)
+        reader_remove(reader, group->links);
 }
 
 void roost_group_free(struct roost_group *group)
@@ -237,6 +243,26 @@ int roost_group_fd(const struct roost_group *group)
 void roost_group_pump(struct roost_group *group)
 {
     links_pump(group->links);
+}
+
+bool roost_group_listen(struct roost_group *group, int fd)
+{
+    return links_listen(group->links, fd);
+}
+
+void roost_group_unlisten(struct roost_group *group, int fd)
+{
+    links_unlisten(group->links, fd);
+}
+
+bool roost_reader_add(struct roost_reader *reader, struct roost_group *group)
+{
+    if (!reader_add(reader, group->links))
+        return false;
+    links_lock(group->links);
+    group->reader = reader;
+    links_unlock(group->links);
+    return true;
 }
 
 struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank)

@@ -2,6 +2,7 @@
  * Keeps: a request is in exactly one slot until it is answered or its life ends. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "rpc/links_internal.h"
@@ -99,8 +100,12 @@ void link_end(struct link *link, const char *why)
 {
     struct links *links = link->links;
     link->state = LINK_ENDED;
-    if (link->fd >= 0)
-        close(link->fd); /* which is the end of its being watched, too */
+    if (link->fd >= 0) {
+        /* Closing it does not end that where a fork of this process has it, too: its hang-up would be news
+         * for ever. */
+        (void)links_watch(links, EPOLL_CTL_DEL, link->fd, 0, (struct mark){0, 0});
+        close(link->fd);
+    }
     link->fd = -1;
     link->epoch++;
     timers_unset(&links->timers, &link->timer);

@@ -60,7 +60,7 @@ struct links *links_new(const struct links_options *options)
     links->options = *options;
     links->limits = (struct frame_limits){
         FRAMES_OF_WORKER, options->answer_max ? options->answer_max : FRAME_ANSWER_MAX};
-    links->poll_fd = links->wake_fd = links->timer_fd = -1;
+    links->poll_fd = links->wake_fd = links->timer_fd = links->reader_fd = -1;
     links->cores = count_cores();
     regions_init(&links->regions, 0, 0);
     if (!lock_init(&links->lock)) {
@@ -98,6 +98,7 @@ void links_free(struct links *links)
     close_if(links->timer_fd);
     free(links->link);
     free(links->scratch);
+    free(links->listeners);
     pthread_mutex_destroy(&links->lock);
     free(links);
 }

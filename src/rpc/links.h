@@ -10,7 +10,7 @@
  * again when every receiver has given it back.
  *
  * Threads: every function takes the lock of the links, which a thread may take again. Of several threads
- * that wait one reads for all. Callbacks run with the lock held: they may begin and end lives and look at
+ * that wait one reads for all; while none does, a reader (reader.h) may. Callbacks run with the lock held: they may begin and end lives and look at
  * states, but neither wait nor call. Nor may who holds the lock by links_lock. */
 #ifndef RPC_LINKS_H
 #define RPC_LINKS_H
@@ -62,6 +62,24 @@ void links_unlock(struct links *links);
 
 int links_fd(const struct links *links);
 void links_pump(struct links *links);
+
+/* `fd`, an eventfd, is borrowed and written to after every change, whoever has read of it. False without
+ * memory. */
+bool links_listen(struct links *links, int fd);
+void links_unlisten(struct links *links, int fd);
+
+/* `fd`, an eventfd, is borrowed and written to when requests have no answer and nobody waits: once, until
+ * links_look finds nothing to do. -1 = it is no more. */
+void links_set_reader(struct links *links, int fd);
+/* A look of who reads while nobody waits. It reads only when nobody else has since the look before, whose
+ * *seen that is: those who call and then wait are not disturbed. */
+enum links_look {
+    LOOK_NOTHING, /* there are no requests without an answer, or somebody waits: links tell */
+    LOOK_LATER,   /* others have read: look again after a while */
+    LOOK_READ,    /* nobody else reads: look again when links_fd is readable */
+};
+enum links_look links_look(struct links *links, uint64_t *seen);
+
 struct roost_call *links_call(struct links *links, const struct roost_call_options *options,
                               struct roost_error *err);
 

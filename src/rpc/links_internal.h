@@ -103,6 +103,11 @@ struct links {
     int cores;             /* that this process may use */
     uint64_t asked;        /* requests of all links that have no answer yet */
     bool has_changed;      /* since waiters were last asked */
+    uint64_t reads;        /* how often somebody has looked for what has come */
+    int reader_fd;         /* tells who reads while nobody waits; -1 = there is none */
+    bool is_noticed;       /* it was told, and looks until there is nothing to read */
+    int *listeners;        /* [listener_count] descriptors that tell event loops of changes */
+    size_t listener_count;
     uint64_t call_count;
     struct links_counts counts;
     char *scratch; /* [SCRATCH_SIZE] what was received last */

@@ -3,7 +3,10 @@
  * Of the threads that wait one, the leader, sleeps in the kernel and handles what comes for all; the others
  * sleep until what they wait for is true, or until the leader has gone and one of them takes its place.
  * Who changes something from outside asks the waiters, and wakes the leader only if it is the one. Others
- * may handle what comes while the leader sleeps: its wake and its alarm they leave to it. */
+ * may handle what comes while the leader sleeps: its wake and its alarm they leave to it.
+ *
+ * Requests that have no answer while nobody waits are unattended: the reader, if there is one, is told, and
+ * reads when they stay so. Event loops that listen are told of every change. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -77,6 +80,7 @@ static void handle_link(struct links *links, const struct epoll_event *event)
 static void handle(struct links *links, const struct epoll_event *events, int count)
 {
     bool has_other = false, is_due = false, is_over = false;
+    links->reads++;
     for (int i = 0; i < count; i++) {
         int32_t mark = (int32_t)(uint32_t)events[i].data.u64;
         if (mark == MARK_WAKE && !links->is_asleep)
@@ -101,13 +105,18 @@ static void handle(struct links *links, const struct epoll_event *events, int co
 
 /* --- those who wait --- */
 
-static void wake(struct links *links, struct waiter *waiter)
+static void signal_fd(int fd)
 {
     static const uint64_t one = 1;
+    (void)!write(fd, &one, sizeof one); /* a full counter wakes, too */
+}
+
+static void wake(struct links *links, struct waiter *waiter)
+{
     if (waiter != links->leader)
         pthread_cond_signal(&waiter->cond);
     else if (links->is_asleep)
-        (void)!write(links->wake_fd, &one, sizeof one); /* a full counter wakes it, too */
+        signal_fd(links->wake_fd);
 }
 
 /* Asks everybody who waits. */
@@ -119,12 +128,29 @@ static void tell(struct links *links)
             at->is_done = true;
             wake(links, at);
         }
+    for (size_t i = 0; i < links->listener_count; i++)
+        signal_fd(links->listeners[i]);
+}
+
+static bool is_unattended(const struct links *links)
+{
+    return links->asked && !links->waiters;
+}
+
+/* The reader looks from now on; who made the request may wait in a moment, so that counts as a read. */
+static void notice(struct links *links)
+{
+    links->is_noticed = true;
+    links->reads++;
+    signal_fd(links->reader_fd);
 }
 
 void links_leave(struct links *links)
 {
     if (links->has_changed)
         tell(links);
+    if (links->reader_fd >= 0 && !links->is_noticed && is_unattended(links))
+        notice(links);
     pthread_mutex_unlock(&links->lock);
 }
 
@@ -254,4 +280,54 @@ void links_pump(struct links *links)
     links_lock(links);
     links_pump_held(links);
     links_leave(links);
+}
+
+/* --- those who do not wait --- */
+
+bool links_listen(struct links *links, int fd)
+{
+    links_lock(links);
+    int *more = realloc(links->listeners, (links->listener_count + 1) * sizeof *more);
+    if (more) {
+        more[links->listener_count++] = fd;
+        links->listeners = more;
+    }
+    links_leave(links);
+    return more != NULL;
+}
+
+void links_unlisten(struct links *links, int fd)
+{
+    links_lock(links);
+    for (size_t i = 0; i < links->listener_count; i++)
+        if (links->listeners[i] == fd) {
+            links->listeners[i] = links->listeners[--links->listener_count];
+            break;
+        }
+    links_leave(links);
+}
+
+void links_set_reader(struct links *links, int fd)
+{
+    links_lock(links);
+    links->reader_fd = fd;
+    links->is_noticed = false;
+    links_leave(links);
+}
+
+enum links_look links_look(struct links *links, uint64_t *seen)
+{
+    enum links_look look = LOOK_NOTHING;
+    links_lock(links);
+    if (links->is_noticed && *seen != links->reads) {
+        look = LOOK_LATER;
+    } else if (links->is_noticed) {
+        if (is_unattended(links))
+            links_pump_held(links);
+        links->is_noticed = is_unattended(links);
+        look = links->is_noticed ? LOOK_READ : LOOK_NOTHING;
+    }
+    *seen = links->reads;
+    links_leave(links);
+    return look;
 }

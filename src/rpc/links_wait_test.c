@@ -238,6 +238,20 @@ TEST(a_worker_that_reads_no_more_may_still_answer)
     net_close(&net);
 }
 
+TEST(a_channel_that_a_fork_still_has_is_no_news_when_it_has_ended)
+{
+    int ends[2];
+    net_open_with(&net, (struct links_options){.rank_count = 1, .close_grace_ms = -1}, false);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    int copy = dup(ends[0]); /* the same to the kernel as that of a fork */
+    assert_true(links_add(net.links, 0, 1, 1, ends[0]));
+    links_end(net.links, 0, 1, "gone");
+    close(ends[1]);
+    assert_false(is_readable(links_fd(net.links)));
+    net_close(&net);
+    close(copy);
+}
+
 TEST(death_in_the_middle_of_a_frame_is_an_unknown_outcome)
 {
     for (size_t len = 1; len < FRAME_SIZE + 5; len++) {
@@ -431,6 +445,7 @@ RUN_TESTS(cmocka_unit_test(waiting_ends_with_its_time_and_decides_nothing),
           cmocka_unit_test(a_closed_channel_is_cut_when_nobody_tells_of_its_end),
           cmocka_unit_test(a_channel_that_is_closed_for_sending_only_is_closed),
           cmocka_unit_test(a_worker_that_reads_no_more_may_still_answer),
+          cmocka_unit_test(a_channel_that_a_fork_still_has_is_no_news_when_it_has_ended),
           cmocka_unit_test(death_in_the_middle_of_a_frame_is_an_unknown_outcome),
           cmocka_unit_test(several_threads_call_and_wait_at_once),
           cmocka_unit_test(who_reads_for_all_hands_that_on),
