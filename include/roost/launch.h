@@ -55,7 +55,11 @@ struct roost_run_options {
         *forker; /* words of a program that forks processes like those of `command` when it is
                                   asked to (src/launch/local/forks.h says how), NULL-terminated; for
                                   processes with channels. NULL = they are executed */
-    const char *name_space; /* of somebody who holds it for several runs; NULL = one of its own */
+    const char
+        *name_space;  /* of somebody who holds it for several runs; NULL = one of its own, with
+                               managers in it (roost/registry.h) while the run lives */
+    const char *view; /* what NodeManager of its own managers tells, see roost_render_view_json */
+    size_t view_len;
     const char *logs_dir; /* where runs are kept, over roost.logs.dir; NULL = as the config says */
     bool has_channels;    /* every process can be called: see roost_group_start */
 };

@@ -57,6 +57,12 @@ ROOST_API enum roost_code roost_render_cluster_text(const struct roost_cluster *
 ROOST_API enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster,
                                                     roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
+/* A cluster as the managers of a run on this machine tell it: the nodes and groups of a snapshot and the
+ * config, which may be NULL, with what was put over it. It is the `view` of a run and of a keeper. */
+ROOST_API enum roost_code roost_render_view_json(const struct roost_cluster *cluster,
+                                                 const struct roost_config *config,
+                                                 roost_write_fn write, void *ctx) ROOST_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

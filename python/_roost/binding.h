@@ -244,8 +244,8 @@ PyObject *binding_check_address(PyObject *module, PyObject *text);
 PyObject *binding_check_group_name(PyObject *module, PyObject *text);
 PyObject *binding_check_variable(PyObject *module, PyObject *text);
 
-/* A function of the module: a cluster as the JSON of a snapshot. */
-PyObject *binding_snapshot(PyObject *module, PyObject *cluster);
+/* A function of the module: a cluster and its config as managers tell them. */
+PyObject *binding_view(PyObject *module, PyObject *args);
 
 extern PyType_Spec keeper_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,

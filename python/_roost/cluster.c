@@ -210,15 +210,19 @@ static PyObject *get_warnings(PyObject *self, void *closure)
     return warnings;
 }
 
-PyObject *binding_snapshot(PyObject *module, PyObject *cluster)
+PyObject *binding_view(PyObject *module, PyObject *args)
 {
     struct binding *binding = PyModule_GetState(module);
-    if (!binding_want(cluster, binding->cluster, "cluster"))
+    PyObject *cluster, *config;
+    if (!PyArg_ParseTuple(args, "OO:view", &cluster, &config) ||
+        !binding_want(cluster, binding->cluster, "cluster") ||
+        (config != Py_None && !binding_want(config, binding->config, "config")))
         return NULL;
     struct document document = {0};
+    const struct roost_config *written = config == Py_None ? NULL : config_value(config);
     enum roost_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_render_cluster_json(cluster_value(cluster), document_keep, &document);
+    code = roost_render_view_json(cluster_value(cluster), written, document_keep, &document);
     Py_END_ALLOW_THREADS
     PyObject *bytes = code == ROOST_OK
                           ? PyBytes_FromStringAndSize(document.bytes, (Py_ssize_t)document.len)

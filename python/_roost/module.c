@@ -98,7 +98,8 @@ static PyMethodDef methods[] = {
     {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
     {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
     {"check_variable", binding_check_variable, METH_O, "Whether a variable can be set by hand."},
-    {"snapshot", binding_snapshot, METH_O, "A Cluster as the JSON of a snapshot."},
+    {"view", binding_view, METH_VARARGS,
+     "A Cluster and its Config or None, as managers tell them."},
     {NULL, NULL, 0, NULL},
 };
 

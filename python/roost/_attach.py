@@ -40,13 +40,11 @@ def as_json(value: Any) -> Any:
 
 
 def view_of(cluster: "Cluster", master_ip: str | None = "127.0.0.1", master_port: int | None = None) -> dict[str, Any]:
-    """What the managers tell of a cluster."""
-    config = cluster._config
-    written = None
-    if config is not None:
-        written = {"text": config.text, "paths": config.paths, "section": cluster._section}
-    snapshot: dict[str, Any] = json.loads(_roost.snapshot(cluster._value))["cluster"]
-    return snapshot | {"config": written, "master_ip": master_ip, "master_port": master_port}
+    """What the managers tell of a cluster, with the one thing that the C library does not know: a config that was a mapping."""
+    view: dict[str, Any] = json.loads(_roost.view(cluster._value, cluster._config))
+    if view["config"] is not None:
+        view["config"]["section"] = cluster._section
+    return view | {"master_ip": master_ip, "master_port": master_port}
 
 
 def start_keeper(cluster: "Cluster", namespace: str | None = None, *, program: str | None = None, port_base: int | None = None) -> _roost.Keeper:

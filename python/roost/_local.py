@@ -40,6 +40,7 @@ class LocalEngine:
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self._keeper: _roost.Keeper | None = None
+        self._driver = 0  # the process that started it
         self._lock = threading.Lock()
 
     @property
@@ -51,7 +52,22 @@ class LocalEngine:
         with self._lock:
             if self._keeper is None:
                 self._keeper = start_keeper(self._cluster, self._cluster._namespace)
+                self._driver = os.getpid()
+            elif self._driver == os.getpid() and has_ended(self._keeper):  # a forked process uses those of its parent
+                self._keeper = self._start_again(self._keeper)
             return self._keeper.namespace
+
+    def _start_again(self, lost: _roost.Keeper) -> _roost.Keeper:
+        """In the namespace of the one that was lost, which workers that run know; in another where somebody has taken it since."""
+        lost.close()
+        message = "the managers of namespace '%s' have ended and are started again: what was registered and locked there is lost"
+        logging.getLogger("roost").warning(message, lost.namespace)
+        try:
+            return start_keeper(self._cluster, lost.namespace)
+        except EngineError:
+            if self._cluster._namespace is not None:
+                raise
+            return start_keeper(self._cluster)
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         running = self.start(request)
@@ -109,6 +125,14 @@ class LocalEngine:
                 set_namespace(None)
                 self._keeper.close()
                 self._keeper = None
+
+
+def has_ended(keeper: _roost.Keeper) -> bool:
+    """Whether it is gone, though nobody closed it: it was killed. For the process that started it."""
+    try:
+        return os.waitid(os.P_PID, keeper.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # somebody has waited for it already
+        return True
 
 
 def as_engine_error(error: _roost.Error) -> EngineError:

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <roost/render.h>
+
 #include "base/number.h"
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/run_view.h"
@@ -94,6 +97,20 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
 }
 
 /* --- before the run --- */
+
+static bool keep(void *ctx, const char *bytes, size_t len)
+{
+    struct text *text = ctx;
+    text_append(text, bytes, len);
+    return !text->has_failed;
+}
+
+/* What the managers of the run tell of its cluster. */
+static int make_view(const struct planning *planning, struct text *view)
+{
+    enum roost_code code = roost_render_view_json(planning->cluster, planning->config, keep, view);
+    return code == ROOST_OK ? 0 : output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+}
 
 /* One line when the plan asks for more than this machine has. */
 static void say_simulated(const struct planning *planning)
@@ -231,10 +248,15 @@ static int start(const struct planning *planning, const struct invocation *invoc
                                         .engine = planning_engine(invocation, planning->config),
                                         .python = invocation_env(invocation, "ROOST_PYTHON")};
     struct watching watching;
+    struct text view = TEXT_INIT;
     int status = run_view_read(&watching.view, invocation);
     if (status == 0)
         status = read_options(invocation, &options, &names);
+    if (status == 0)
+        status = make_view(planning, &view);
     if (status == 0) {
+        options.view = view.bytes;
+        options.view_len = view.len;
         struct roost_error err = {0};
         int signals = driver_signals_open();
         struct early early = {0};
@@ -266,6 +288,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
             close(signals);
     }
     run_view_release(&watching.view);
+    text_release(&view);
     free(names);
     return status;
 }

@@ -11,8 +11,6 @@
 #include "config/sections.h"
 #include "config/yaml_load.h"
 
-enum { CONFIG_BYTES_MAX = 1024 * 1024 };
-
 /* Keys of lines outlive the caller's: a plan still names them. */
 static bool copy_keys(struct roost_config *config, const struct roost_config_options *options,
                       struct diag *diag)
@@ -87,6 +85,7 @@ static bool load_tree(struct roost_config *config, const struct roost_config_opt
     if (root && options->override_count)
         root =
             override_apply(&config->arena, root, options->overrides, options->override_count, diag);
+    config->is_layered = options->follow_defaults || options->override_count;
     config->root = root;
     return root != NULL;
 }

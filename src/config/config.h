@@ -6,8 +6,11 @@
 #include <roost/config.h>
 
 #include "base/rankset.h"
+#include "base/text.h"
 #include "config/resolve.h"
 #include "config/tree.h"
+
+enum { CONFIG_BYTES_MAX = 1024 * 1024 }; /* of a file, or of the text of a config */
 
 /* A word the user wrote, and where. */
 struct word {
@@ -105,6 +108,7 @@ struct roost_config {
     struct arena arena;
     struct source source;
     struct node *root;
+    bool is_layered;   /* overrides or defaults were put on what the file says */
     int32_t num_nodes; /* 0 = not known, an error was said */
     struct place num_nodes_at;
     struct placement_rule *rules;
@@ -127,6 +131,10 @@ struct roost_config {
         *bundles; /* roost.groups, see bundle_settings.h; NULL when it is not there */
     struct model_settings *model; /* see model_settings.h; NULL when it was not asked for */
 };
+
+/* Appends the config as one text that reads the same, wherever it is read. False when there is no such
+ * text within CONFIG_BYTES_MAX; `out` has failed without memory. */
+bool config_put_text(const struct roost_config *config, struct text *out);
 
 /* The launch settings of a component, or NULL. */
 const struct launch_config *config_find_launch(const struct roost_config *config, const char *name);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "launch/keeper_start.h"
 #include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
 #include "launch/local/lost.h"
@@ -84,7 +85,10 @@ static bool await(int pidfd, int64_t deadline)
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
+    keeper_let_go(run->keeper); /* nobody is there to ask it */
     bool is_gone = await(run->guardian, deadline) && await(run->supervisor, deadline);
+    roost_keeper_free(run->keeper);
+    run->keeper = NULL;
     siginfo_t info = {0};
     bool is_guarded = run->guardian >= 0 && is_gone &&
                       waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&

@@ -2,6 +2,8 @@
 #ifndef LAUNCH_RUN_INTERNAL_H
 #define LAUNCH_RUN_INTERNAL_H
 
+#include <roost/registry.h>
+
 #include "base/arena.h"
 #include "launch/local/messages.h"
 #include "launch/run_dir.h"
@@ -31,6 +33,7 @@ struct roost_run {
     int channel;
     int guardian, supervisor; /* pidfds, -1 = none */
     int32_t guardian_pid, supervisor_pid;
+    struct roost_keeper *keeper; /* of its own namespace; NULL = none, or it has ended */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;

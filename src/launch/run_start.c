@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "launch/guardian_say.h"
+#include "launch/keeper_start.h"
 #include "launch/local/clock.h"
 #include "launch/local/spawn.h"
 #include "launch/local/spec_write.h"
@@ -144,6 +145,33 @@ static bool take_ports(struct birth *birth)
     return true;
 }
 
+/* --- managers --- */
+
+/* Starts the managers of a namespace that is the run's own; they begin while the rest is made ready. */
+static bool start_managers(struct birth *birth)
+{
+    struct roost_run *run = birth->run;
+    if (birth->namespace_lock < 0)
+        return true; /* somebody else has them */
+    struct roost_keeper_options options = {.program = birth->options->program,
+                                           .view = birth->options->view,
+                                           .view_len = birth->options->view_len,
+                                           .leases_master_port = true,
+                                           .port_base = birth->options->port_base};
+    struct keeper_place place = {.runtime = birth->runtime,
+                                 .runtime_dir = birth->runtime_dir,
+                                 .lock = birth->namespace_lock,
+                                 .name_space = birth->name_space,
+                                 .run_id = run->dir.id};
+    run->keeper = keeper_spawn(&options, &place, birth->diag);
+    return run->keeper != NULL;
+}
+
+static bool meet_managers(struct birth *birth)
+{
+    return !birth->run->keeper || keeper_meet(birth->run->keeper, birth->diag);
+}
+
 /* --- the page --- */
 
 bool birth_describe(struct birth *birth)
@@ -164,6 +192,8 @@ bool birth_describe(struct birth *birth)
     text_printf(&page, ",\"boot_id\":\"%s\",\"supervisor_pid\":%d,\"cgroup\":", boot,
                 run->supervisor_pid);
     text_json(&page, sv_from(run->cgroup));
+    if (run->keeper)
+        text_printf(&page, ",\"keeper_pid\":%d", roost_keeper_pid(run->keeper));
     text_puts(&page, ",\"components\":[");
     for (int32_t i = 0; i < run->component_count; i++)
         text_printf(&page, "%s{\"name\":\"%s\",\"world_size\":%d}", i ? "," : "",
@@ -218,9 +248,11 @@ static bool be_born(struct birth *birth)
         return false;
     if (birth->is_on_ray)
         return birth_on_ray(birth);
-    if (!send_setup(birth) || !take_ports(birth) || !make_processes(birth))
+    /* The ports of processes come before that of the managers: it is the same one in every run. */
+    if (!send_setup(birth) || !take_ports(birth) || !start_managers(birth) ||
+        !make_processes(birth))
         return false;
-    return birth_describe(birth) &&
+    return birth_describe(birth) && meet_managers(birth) &&
            birth_send_file(birth, MSG_START, "", 0,
                            spec_write(birth->commands, birth->ports, NULL));
 }

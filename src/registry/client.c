@@ -14,7 +14,8 @@ static enum roost_code say_lost(const struct roost_registry *registry, struct di
 {
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "the managers of namespace '%s' are gone",
                registry->name_space);
-    diag_hint(diag, "the process that started them has ended; make a new Cluster");
+    diag_hint(diag, "they were killed, or ended with the process that started them; ask again when "
+                    "it has launched once more, or make a new Cluster");
     return ROOST_ERR_ENGINE;
 }
 

@@ -1,7 +1,7 @@
 /* namespaces.h - the names of runs: which keepers of this user live, and how to reach one.
  *
  * NAME.registry in the runtime directory is the keeper's socket; NAME.namespace is the file that the
- * keeper, or the guardian of a run without one, keeps locked. */
+ * keeper keeps locked, and with it the guardian of the run whose own it is. */
 #ifndef REGISTRY_NAMESPACES_H
 #define REGISTRY_NAMESPACES_H
 

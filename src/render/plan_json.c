@@ -82,9 +82,9 @@ static void put_number(struct text *out, int32_t value, const char *before)
         out->len += format_int32(out->bytes + out->len, value);
 }
 
-static void put_cluster(struct text *out, const struct roost_cluster *cluster)
+void render_put_cluster(struct text *out, const struct roost_cluster *cluster)
 {
-    text_puts(out, "\"cluster\": {\"nodes\": [");
+    text_puts(out, "\"nodes\": [");
     for (int32_t n = 0; n < cluster->node_count; n++) {
         text_puts(out, n ? ",\n  " : "\n  ");
         put_node(out, &cluster->nodes[n], n);
@@ -101,7 +101,14 @@ static void put_cluster(struct text *out, const struct roost_cluster *cluster)
         put_string(out, "hardware_type", group->hardware_type);
         text_char(out, '}');
     }
-    text_puts(out, "]}");
+    text_char(out, ']');
+}
+
+static void put_cluster(struct text *out, const struct roost_cluster *cluster)
+{
+    text_puts(out, "\"cluster\": {");
+    render_put_cluster(out, cluster);
+    text_char(out, '}');
 }
 
 enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster, roost_write_fn write,

@@ -1,4 +1,4 @@
-/* plan_json.h - plan_json.c for those who have more to say of each process. */
+/* plan_json.h - plan_json.c for those who have more to say of each process, or of a cluster. */
 #ifndef RENDER_PLAN_JSON_H
 #define RENDER_PLAN_JSON_H
 
@@ -12,6 +12,9 @@ struct plan_json_more {
     void (*put)(void *ctx, struct text *out, const struct roost_component *component, int32_t rank);
     void *ctx;
 };
+
+/* The members "nodes" and "node_groups" of an object that tells of a cluster. */
+void render_put_cluster(struct text *out, const struct roost_cluster *cluster);
 
 /* As roost_render_plan_json, with `more` about every process. */
 enum roost_code render_plan_json(const struct roost_plan *plan, const struct roost_cluster *cluster,

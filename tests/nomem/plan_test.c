@@ -93,6 +93,37 @@ static struct result run_keyed(const struct scenario *unused)
     return result;
 }
 
+/* What managers tell of a cluster and of a config with something put over it. */
+static struct result run_view(const struct scenario *unused)
+{
+    static const char text[] = "{cluster: {num_nodes: 1, component_placement: {a: 0}}}";
+    static const char *const overrides[] = {"other.note='long enough for a buffer to grow: "
+                                            "1234567890123456789012345678901234567890'"};
+    struct roost_config_options reading = {.path = "config",
+                                           .text = text,
+                                           .text_len = sizeof text - 1,
+                                           .overrides = overrides,
+                                           .override_count = 1};
+    struct roost_error err = {0};
+    struct result result = {0};
+    (void)unused;
+    struct roost_config *config = roost_config_load(&reading, NULL, &err);
+    if (!config)
+        return (struct result){.code = err.code};
+    struct roost_cluster_options wanted = {.text = "1x4", .config = config};
+    struct roost_cluster *cluster = roost_cluster_new(&wanted, NULL, &err);
+    result.code =
+        cluster ? roost_render_view_json(cluster, config, hash_bytes, &result.plan) : err.code;
+    roost_cluster_free(cluster);
+    roost_config_free(config);
+    return result;
+}
+
+TEST(any_allocation_may_fail_while_a_view_is_made)
+{
+    check_scenario("view", run_view, NULL);
+}
+
 TEST(any_allocation_may_fail_while_a_strategy_is_placed)
 {
     check_scenario("strategies", run_strategies, NULL);
@@ -105,4 +136,5 @@ TEST(any_allocation_may_fail_while_a_program_describes)
 }
 
 RUN_TESTS(cmocka_unit_test(any_allocation_may_fail_while_a_strategy_is_placed),
-          cmocka_unit_test(any_allocation_may_fail_while_a_program_describes))
+          cmocka_unit_test(any_allocation_may_fail_while_a_program_describes),
+          cmocka_unit_test(any_allocation_may_fail_while_a_view_is_made))

@@ -275,10 +275,10 @@ def test_stopped_processes_can_be_stopped(engine: Engine) -> None:
 
 def parts_of(engine: Engine, driver: subprocess.Popen) -> dict[str, int]:
     page = engine.page(engine.runs()[-1])
-    return {"driver": driver.pid, "guardian": page["guardian_pid"], "supervisor": page["supervisor_pid"]}
+    return {"driver": driver.pid, "guardian": page["guardian_pid"], "supervisor": page["supervisor_pid"], "keeper": page["keeper_pid"]}
 
 
-@pytest.mark.parametrize("part", ["driver", "guardian", "supervisor", "worker"])
+@pytest.mark.parametrize("part", ["driver", "guardian", "supervisor", "keeper", "worker"])
 @pytest.mark.parametrize("number", range(1, 32))
 def test_no_signal_to_any_part_leaves_anything(plain_engine: Engine, part: str, number: int) -> None:
     engine = plain_engine
@@ -309,7 +309,7 @@ def test_a_signal_to_the_supervisor_is_a_failure(engine: Engine) -> None:
     assert "the supervisor of the run was sent signal 15" in done.stderr
 
 
-@pytest.mark.parametrize("part", ["guardian", "supervisor"])
+@pytest.mark.parametrize("part", ["guardian", "supervisor", "keeper"])
 def test_signals_that_mean_nothing_to_a_part_do_not_end_the_run(plain_engine: Engine, part: str) -> None:
     pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
     driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))

@@ -433,6 +433,47 @@ def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre)
     assert not theatre.path().exists() and not theatre.path("mine").exists()
 
 
+def kill_keeper(driver: Puppet) -> int:
+    """That of its Cluster `c`; it is dead when this returns, and nobody has waited for it."""
+    pid: int = driver.do("c._link._keeper.pid")
+    os.kill(pid, signal.SIGKILL)
+    driver.do(f"os.waitid(os.P_PID, {pid}, os.WEXITED | os.WNOWAIT)")
+    return pid
+
+
+def test_managers_that_were_killed_are_started_again_by_the_next_launch(theatre: Theatre) -> None:
+    driver, other = theatre.puppet(), theatre.puppet()
+    driver.do("import logging; said = []; logging.getLogger('roost').addFilter(lambda it: said.append(it.getMessage()))")
+    driver.do("class W(roost.Worker):\n    def ask(self):\n        return roost.NodeManager.get_proxy().get_num_gpus_per_node()\n")
+    driver.do("launch = lambda name: W.create_group().launch(c, name=name, placement_strategy=roost.PackedPlacementStrategy(0, 1))")
+    driver.do("c = roost.Cluster(cluster='1x2'); first = launch('first')")
+    assert driver.do("first.ask().wait()") == [2, 2] and other.do("roost.Cluster().num_accelerators") == 2
+    pid = kill_keeper(driver)
+    # A forked process is not the one to start others.
+    child = "child = os.fork()\nif child == 0:\n    os._exit(0 if c.namespace == 'roost' and not said else 1)\nassert os.waitpid(child, 0)[1] == 0"
+    driver.do(child)
+    assert driver.do("said") == []
+    driver.do("second = launch('second')")
+    assert driver.do("said") == ["the managers of namespace 'roost' have ended and are started again: what was registered and locked there is lost"]
+    assert driver.do("[c.namespace, c._link._keeper.pid != %d]" % pid) == ["roost", True]
+    assert driver.do("second.ask().wait()") == [2, 2]
+    assert "the managers of namespace 'roost' are gone (they were killed, or" in refused(driver, "first.ask().wait()")[1], "what it had there is lost"
+    assert driver.do("first.ask().wait()") == [2, 2], "workers of an earlier launch find the new ones"
+    assert theatre.puppet().do("roost.Cluster().num_accelerators") == 2
+    driver.do("first._close(), second._close()")
+    assert not is_alive(pid)
+
+
+def test_managers_that_were_killed_come_back_elsewhere_when_their_namespace_is_taken(theatre: Theatre) -> None:
+    driver = theatre.puppet()
+    driver.do("c = roost.Cluster(cluster='1x2')")
+    assert driver.do("c.namespace") == "roost"
+    kill_keeper(driver)
+    theatre.driver()
+    assert driver.do("c.namespace") == "roost_1"
+    assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 2
+
+
 def test_workers_of_a_group_reach_the_managers(theatre: Theatre) -> None:
     driver, other = theatre.puppet(), theatre.puppet()
     driver.do(

@@ -34,18 +34,22 @@ struct keeper {
     bool has_socket;
 };
 
-static bool prepare(struct keeper *keeper)
+static bool prepare(struct keeper *keeper, struct diag *diag)
 {
     keeper->signals = doors_open(KEEPER_CHANNEL, KEEPER_FD_COUNT);
-    if (keeper->signals < 0)
+    if (keeper->signals < 0) {
+        diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot open what the managers need: %s",
+                   strerror(errno));
+        diag_hint(diag, "raise the limit of open files: ulimit -n");
         return false;
+    }
     /* Two descriptors for every process that asks. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
-    return keeper->signals >= 0;
+    return true;
 }
 
 static int refuse(const struct roost_error *err)
@@ -135,9 +139,10 @@ int roost_keeper_main(int argc, char **argv)
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
     struct keeper keeper = {.name = argc == 1 ? argv[0] : ""};
-    if (argc != 1 || !prepare(&keeper))
+    if (argc != 1)
         return 2;
-    bool is_good = open_socket(&keeper, &diag) && read_view(&keeper, &diag);
+    bool is_good =
+        prepare(&keeper, &diag) && open_socket(&keeper, &diag) && read_view(&keeper, &diag);
     close(KEEPER_VIEW);
     if (!is_good)
         refuse(&err);
