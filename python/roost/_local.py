@@ -207,6 +207,7 @@ class LocalGroup:
 
     def close(self) -> None:
         self._group.close()
+        READING.settle()
         self._engine = None
         if self._screen is not None:
             self._screen.close()

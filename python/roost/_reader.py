@@ -5,8 +5,12 @@ and when is decided in C (`src/rpc/reader.c`); the thread is there without the G
 
 import os
 import threading
+import time
 
 from roost import _roost
+
+END_SECONDS = 5.0  # it is told to end, and does so at once
+TURN_SECONDS = 0.05
 
 
 class Reading:
@@ -14,6 +18,7 @@ class Reading:
 
     def __init__(self) -> None:
         self._reader: _roost.Reader | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def add(self, group: _roost.Group) -> None:
@@ -22,7 +27,8 @@ class Reading:
             reader = self._reader or _roost.Reader()
             reader.add(group)
             if self._reader is None:
-                threading.Thread(target=self._run, args=(reader,), name="roost-reader", daemon=True).start()
+                self._thread = threading.Thread(target=self._run, args=(reader,), name="roost-reader", daemon=True)
+                self._thread.start()
                 self._reader = reader
 
     def _run(self, reader: _roost.Reader) -> None:
@@ -37,9 +43,19 @@ class Reading:
             self._reader = None
             return True
 
+    def settle(self) -> None:
+        """A group was closed: with the last one the thread is gone, too, for who counts threads or forks."""
+        thread = self._thread
+        deadline = time.monotonic() + END_SECONDS
+        while thread and thread is not threading.current_thread() and thread.is_alive() and time.monotonic() < deadline:
+            with self._lock:
+                if self._reader is not None and self._reader.has_groups:  # perhaps since a moment ago
+                    return
+            thread.join(TURN_SECONDS)
+
     def forget(self) -> None:
         """In a fork, which has neither the thread nor the groups: all as in the beginning."""
-        self._reader = None
+        self._reader = self._thread = None
         self._lock = threading.Lock()
 
 
