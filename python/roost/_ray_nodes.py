@@ -27,6 +27,7 @@ FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "
 
 def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
     """Runs on the node, and is sent there by value: a node without roost can tell that it has none."""
+    import contextlib
     import os
     import shutil
     import sys
@@ -40,13 +41,14 @@ def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
     except ImportError:
         found["has_token"] = False
     try:
-        from roost import _ray_nodes
         from roost import _roost as library
 
         found["version"] = library.version
         found["node"] = library.Cluster(b"local").node(0)
-        if hasattr(_ray_nodes, "node_environment"):  # a roost of another version is told of by its version
-            found["env"] = _ray_nodes.node_environment()
+        with contextlib.suppress(ImportError):  # of another roost, which is told by its version
+            from roost._ray_nodes import node_environment
+
+            found["env"] = node_environment()
     except Exception as error:
         found["error"] = f"{type(error).__name__}: {error}"
     return found
