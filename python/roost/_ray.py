@@ -39,6 +39,7 @@ ID_LENGTH = 8
 PROBE_SECONDS = 120.0
 MANAGER_SECONDS = 120.0
 NAME_SECONDS = 30.0
+END_SECONDS = 5.0
 SIZE_SECONDS = 5.0
 
 
@@ -448,6 +449,8 @@ class RayEngine:
         kill_actors(ray, list(self._ports.keepers.values()))
         if not self._is_owner:
             return
+        with contextlib.suppress(Exception):  # one that is gone writes nothing
+            ray.get([manager.end.remote() for manager in self._managers.values()], timeout=END_SECONDS)
         kill_actors(ray, list(self._managers.values()))
         try:
             forget(ray.get_runtime_context().get_job_id())

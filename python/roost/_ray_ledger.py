@@ -78,6 +78,7 @@ class Ledger:
         self._lock = asyncio.Lock()
         self.epoch = 0  # which life of the manager this is
         self.is_over = False  # another life has begun
+        self._is_closed = False
 
     def open(self) -> list[Change]:
         """Begins the next life: the changes that make what the ones before remembered."""
@@ -159,7 +160,7 @@ class Ledger:
         self._added += len(changes)
         mine = self._added
         async with self._lock:
-            if self._kept >= mine:
+            if self._kept >= mine or self._is_closed:
                 return
             if changes and self._refused >= mine:
                 raise fault(EngineError, "what the managers of this run know is not kept", hint="Ray's control store does not take it: `ray status` tells how the cluster is")
@@ -173,7 +174,7 @@ class Ledger:
         if self._batches < TAIL_MAX and self._bytes < TAIL_BYTES:
             return
         async with self._lock:
-            if self._batches < TAIL_MAX and self._bytes < TAIL_BYTES:
+            if self._is_closed or (self._batches < TAIL_MAX and self._bytes < TAIL_BYTES):
                 return  # somebody else has just done it
             count = self._added
             try:
@@ -183,6 +184,11 @@ class Ledger:
                 raise
             except EngineError as error:  # the changes themselves are kept
                 log.warning("%s", error)
+
+    async def close(self) -> None:
+        """The run has ended: nothing is written any more when this returns, and what is kept can be forgotten."""
+        async with self._lock:
+            self._is_closed = True
 
     async def _try(self, write: Callable[..., Value], *args: Any) -> Value:
         """What is pending is written with it, or stays so."""

@@ -61,6 +61,10 @@ class Manager:
         self._begin_watch()
         return self._run_id, self._ledger.epoch, os.getpid()
 
+    async def end(self) -> None:
+        """The driver is about to end the run, and to forget what its managers kept."""
+        await self._ledger.close()
+
     # --- memory
 
     def _open_ledger(self, context: Any) -> list[Change]:

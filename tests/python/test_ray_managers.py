@@ -224,6 +224,27 @@ def test_what_a_run_keeps_that_begins_meanwhile_is_not_swept(store: Store, monke
     assert {key.decode().partition("/")[0] for key in store.values} == {"03"}
 
 
+def test_nothing_is_written_behind_a_ledger_that_was_closed(store: Store) -> None:
+    slow = threading.Event()
+
+    async def live(ledger: Ledger) -> None:
+        store.before = lambda key: slow.wait(30) and None
+        adding = asyncio.create_task(ledger.add(["gone", 1]))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(ledger.close())
+        late = [asyncio.create_task(ledger.add(["gone", number])) for number in (2, 3)]
+        await settle(closing)  # type: ignore[arg-type]
+        slow.set()
+        await asyncio.gather(adding, closing, *late)
+        store.values.clear()
+        await ledger.add(["gone", 4])
+        await ledger.tidy(lambda: [])
+
+    ledger, _ = opened()
+    asyncio.run(live(ledger))
+    assert store.values == {}
+
+
 # --- lives
 
 
