@@ -81,8 +81,10 @@ static bool start_process(struct roost_keeper *keeper, const char *program,
         char token[64];
         snprintf(token, sizeof token, "ROOST_RUN_ID=%s", place->run_id ? place->run_id : "");
         char *argv[] = {"roost", "--keeper", keeper->name_space, NULL};
+        /* It goes to another folder before it is executed. */
+        char *whole = program[0] != '/' && strchr(program, '/') ? realpath(program, NULL) : NULL;
         int handed[KEEPER_FD_COUNT] = {ends[1], place->runtime_dir, driver, place->lock, view};
-        struct spawn spawn = {.paths = (const char *const[]){program, NULL},
+        struct spawn spawn = {.paths = (const char *const[]){whole ? whole : program, NULL},
                               .argv = argv,
                               .env = (char *const[]){place->run_id ? token : NULL, NULL},
                               .cwd = "/",
@@ -91,6 +93,7 @@ static bool start_process(struct roost_keeper *keeper, const char *program,
                               .handed_count = KEEPER_FD_COUNT,
                               .outlives_parent = true};
         spawned = spawn_process(&spawn);
+        free(whole);
         close(ends[1]);
         keeper->channel = ends[0];
         keeper->pidfd = spawned.pidfd;

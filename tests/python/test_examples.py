@@ -20,9 +20,9 @@ def test_processes_find_each_other_by_the_environment_alone(plain_engine: Engine
 
 
 def test_a_driver_in_c_calls_workers_in_c(plain_engine: Engine) -> None:
-    build = ROOST.parent
-    env = plain_engine.env | {"ROOST_PROGRAM": str(ROOST)}
-    done = subprocess.run([build / "group", build / "adder", "2"], env=env, capture_output=True, text=True, timeout=60)
+    build = ROOST.parent  # by paths from the folder above it, as the example says
+    env = plain_engine.env | {"ROOST_PROGRAM": f"{build.name}/{ROOST.name}"}
+    done = subprocess.run([build / "group", f"{build.name}/adder", "2"], env=env, cwd=build.parent, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == """\
 add(100):
