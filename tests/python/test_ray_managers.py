@@ -1,355 +1,20 @@
-"""The managers' memory on Ray: what is kept, what comes back, who is still waited for. The control store is a dictionary
-here, and Ray a few facts; what kills do is in test_ray_engine.py."""
+"""The managers of a run on Ray: what they answer, who is still waited for. The control store is a dictionary here, and Ray a
+few facts; what kills do is in test_ray_engine.py."""
 
 import asyncio
-import itertools
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray_store import Store, hasty, refuse, settle, store  # noqa: F401 (fixtures)
 
 from roost import EngineError, _ray_books, _ray_ledger, _ray_managers
 from roost._managers import read_answer
 from roost._ray_holdings import plain
-from roost._ray_ledger import Ledger, OverError
 from roost._ray_managers import Manager
-
-
-class Store:
-    """Keys and values; `before` is called with each key that is written."""
-
-    def __init__(self) -> None:
-        self.values: dict[bytes, bytes] = {}
-        self.before: Callable[[str], None] = lambda key: None
-
-    def _internal_kv_get(self, key: str | bytes, *, namespace: str) -> bytes | None:
-        return self.values.get(key if isinstance(key, bytes) else key.encode())
-
-    def _internal_kv_list(self, prefix: str, *, namespace: str) -> list[bytes]:
-        return [key for key in reversed(self.values) if key.startswith(prefix.encode())]
-
-    def _internal_kv_exists(self, key: str, *, namespace: str) -> bool:
-        return key.encode() in self.values
-
-    def _internal_kv_put(self, key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
-        self.before(key)
-        was_there = key.encode() in self.values
-        if overwrite or not was_there:
-            self.values[key.encode()] = value
-        return was_there
-
-    def _internal_kv_del(self, key: str, *, del_by_prefix: bool, namespace: str) -> None:
-        for found in self._internal_kv_list(key, namespace=namespace):
-            del self.values[found]
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    made = Store()
-    monkeypatch.setattr(_ray_ledger, "store", lambda: made)
-    yield made
-
-
-def opened() -> tuple[Ledger, list[Any]]:
-    ledger = Ledger("01", "roost", "WorkerManager")
-    return ledger, ledger.open()
-
-
-def test_what_was_added_comes_back_in_its_order_with_the_next_epoch(store: Store) -> None:
-    async def fill(ledger: Ledger) -> None:
-        for number in range(12):
-            await ledger.add(["gone", number])
-
-    ledger, nothing = opened()
-    assert nothing == [] and ledger.epoch == 1
-    asyncio.run(fill(ledger))
-    for epoch in (2, 3):
-        ledger, found = opened()
-        assert found == [["gone", number] for number in range(12)] and ledger.epoch == epoch
-    assert Ledger("01", "roost", "NodeManager").open() == [] == Ledger("02", "roost", "WorkerManager").open()
-
-
-def test_what_comes_while_one_is_written_goes_into_one_batch(store: Store) -> None:
-    written: list[str] = []
-    may_go = threading.Event()
-
-    def before(key: str) -> None:
-        written.append(key)
-        assert may_go.wait(30)
-
-    async def fill(ledger: Ledger) -> None:
-        adding = [asyncio.create_task(ledger.add(["gone", number])) for number in range(50)]
-        while not written:
-            await asyncio.sleep(0)
-        may_go.set()
-        await asyncio.gather(*adding)
-
-    ledger, _ = opened()
-    store.before = before
-    asyncio.run(fill(ledger))
-    assert len(written) <= 2
-    may_go.set()
-    assert sorted(opened()[1]) == [["gone", number] for number in range(50)]
-
-
-def test_many_changes_become_a_whole_and_none_is_lost_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 5)
-
-    async def fill(ledger: Ledger) -> None:
-        known: list[Any] = []
-
-        async def add(number: int) -> None:
-            known.append(["gone", number])
-            await ledger.add(["gone", number])
-            await ledger.tidy(lambda: list(known))
-
-        await asyncio.gather(*map(add, range(3)))
-        for number in range(3, 40, 2):
-            await asyncio.gather(add(number), add(number + 1))
-
-    ledger, _ = opened()
-    asyncio.run(fill(ledger))
-    assert len([key for key in store.values if b"/life." not in key]) <= 6
-    assert opened()[1] == [["gone", number] for number in range(41)]
-
-
-def test_a_whole_is_written_once_for_all_who_wait(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "TAIL_BYTES", 1000)
-    wholes: list[str] = []
-    store.before = lambda key: wholes.append(key) if key.endswith("whole") else None
-
-    async def fill(ledger: Ledger) -> None:
-        async def add(number: int) -> None:
-            await ledger.add(["gone", number, "x" * 200])
-            await ledger.tidy(lambda: [])
-
-        await asyncio.gather(*map(add, range(100)))
-
-    ledger, _ = opened()
-    asyncio.run(fill(ledger))
-    assert len(wholes) <= 4
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 0.05)
-    monkeypatch.setattr(_ray_ledger, "PAUSE", 0.01)
-
-
-def refuse(key: str) -> None:
-    raise RuntimeError("the control store is gone\nand so on")
-
-
-def test_a_write_that_fails_is_tried_again(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 30)
-    failures = ["first", "second"]
-
-    def fail(key: str) -> None:
-        if failures:
-            raise RuntimeError(failures.pop())
-
-    store.before = fail
-    ledger, _ = opened()
-    failures += ["third", "fourth"]
-    asyncio.run(ledger.add(["gone", 1]))
-    assert opened()[1] == [["gone", 1]] and not failures
-
-
-def test_what_a_store_does_not_take_is_an_error_for_who_asked_and_goes_with_what_comes_next(store: Store, hasty: None) -> None:
-    """Those that waited meanwhile do not wait as long once more."""
-
-    async def fill(ledger: Ledger) -> list[Any]:
-        store.before = refuse
-        found = await asyncio.gather(*(ledger.add(["gone", number]) for number in range(20)), return_exceptions=True)
-        store.before = lambda key: None
-        await ledger.add(["gone", 20])
-        return found
-
-    ledger, _ = opened()
-    errors = [str(error) for error in asyncio.run(fill(ledger)) if isinstance(error, EngineError)]
-    assert len(errors) == 20 and errors[0].startswith("what the managers of this run know is not kept: the control store is gone (Ray's control store")
-    assert sorted(opened()[1]) == [["gone", number] for number in range(21)]
-
-
-@pytest.mark.parametrize("is_written", [True, False])
-def test_nothing_is_lost_when_nobody_knows_whether_a_whole_was_written(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_written: bool) -> None:
-    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 3)
-    known: list[Any] = []
-
-    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
-        was_there = (is_written or not key.endswith("whole")) and Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
-        if key.endswith("whole"):
-            raise RuntimeError("deadline exceeded")
-        return was_there
-
-    async def fill(ledger: Ledger) -> None:
-        for number in range(len(known), len(known) + 8):
-            known.append(["gone", number])
-            await ledger.add(["gone", number])
-            await ledger.tidy(lambda: list(known))
-
-    ledger, _ = opened()
-    with monkeypatch.context() as losing, caplog.at_level(logging.WARNING, "roost"):
-        losing.setattr(store, "_internal_kv_put", lose)
-        asyncio.run(fill(ledger))
-    assert {record.getMessage().partition(":")[0] for record in caplog.records} == {"what the managers of this run know is not kept"}
-    for _ in range(2):
-        ledger, found = opened()
-        assert found == known
-        asyncio.run(fill(ledger))
-    assert len([key for key in store.values if b"/life." not in key]) <= 4
-
-
-def test_what_killed_drivers_left_is_swept_and_what_others_have_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for job in ("01", "02", "03"):
-        Ledger(job, "roost", "NodeManager").open()
-    jobs = [{"JobID": "01", "IsDead": True}, {"JobID": "02", "IsDead": False}]
-    monkeypatch.setattr(_ray_ledger, "state", lambda: SimpleNamespace(jobs=lambda: jobs))
-    _ray_ledger.sweep()
-    assert {key.decode().partition("/")[0] for key in store.values} == {"02"}
-
-
-def test_what_a_run_keeps_that_begins_meanwhile_is_not_swept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def jobs() -> list[Any]:
-        Ledger("03", "roost", "NodeManager").open()
-        return [{"JobID": "02", "IsDead": False}]
-
-    Ledger("01", "roost", "NodeManager").open()
-    monkeypatch.setattr(_ray_ledger, "state", lambda: SimpleNamespace(jobs=jobs))
-    _ray_ledger.sweep()
-    assert {key.decode().partition("/")[0] for key in store.values} == {"03"}
-
-
-def test_nothing_is_written_behind_a_ledger_that_was_closed(store: Store) -> None:
-    slow = threading.Event()
-
-    async def live(ledger: Ledger) -> None:
-        store.before = lambda key: slow.wait(30) and None
-        adding = asyncio.create_task(ledger.add(["gone", 1]))
-        await asyncio.sleep(0)
-        closing = asyncio.create_task(ledger.close())
-        late = [asyncio.create_task(ledger.add(["gone", number])) for number in (2, 3)]
-        await settle(closing)  # type: ignore[arg-type]
-        slow.set()
-        await asyncio.gather(adding, closing, *late)
-        store.values.clear()
-        await ledger.add(["gone", 4])
-        await ledger.tidy(lambda: [])
-
-    ledger, _ = opened()
-    asyncio.run(live(ledger))
-    assert store.values == {}
-
-
-# --- lives
-
-
-def test_a_life_that_is_over_keeps_nothing_and_spoils_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray may take a manager for dead that only did not answer for a while."""
-    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 2)
-
-    async def add(ledger: Ledger, number: int) -> None:
-        await ledger.add(["gone", number])
-
-    async def tidy(ledger: Ledger) -> None:
-        ledger._batches = 2
-        await ledger.tidy(lambda: [["gone", -1]])
-
-    old, _ = opened()
-    asyncio.run(add(old, 1))
-    new, found = opened()
-    assert found == [["gone", 1]] and (old.epoch, new.epoch) == (1, 2)
-    asyncio.run(add(new, 2))
-    for late in (add(old, 3), tidy(old), add(old, 4)):
-        with pytest.raises(OverError, match=r"^this manager is of epoch 1, and the next one has begun \(ask again: the next one knows what was kept\)$"):
-            asyncio.run(late)
-    assert old.is_over and not new.is_over
-    asyncio.run(add(new, 5))
-    assert opened()[1] == [["gone", 1], ["gone", 2], ["gone", 5]]
-
-
-class Interleaved(Store):
-    """Does something else, once, before so many operations have been done."""
-
-    def __init__(self, after: int, other: Callable[[], None]) -> None:
-        super().__init__()
-        self.after, self.other, self.is_counting = after, other, False
-
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("_internal_kv_") and self.is_counting:
-            self.after -= 1
-            if self.after < 0:
-                self.is_counting = False
-                self.other()
-        return super().__getattribute__(name)
-
-
-@pytest.mark.parametrize("is_old_first", [True, False])
-def test_what_is_said_to_be_kept_is_known_to_the_next_life_whatever_was_done_first(monkeypatch: pytest.MonkeyPatch, is_old_first: bool) -> None:
-    """Before each thing that the old life does to keep a change the next one begins wholly; and the other way round."""
-    seen = set()
-
-    def add() -> None:
-        async def one() -> None:
-            await old.add(["gone", 1])
-
-        try:
-            asyncio.run(one())
-            kept.append(True)
-        except OverError:
-            kept.append(False)
-
-    def begin() -> None:
-        found.append(opened()[1])
-
-    first, second = (add, begin) if is_old_first else (begin, add)
-    for after in itertools.count():
-        kept: list[bool] = []
-        found: list[list[Any]] = []
-        made = Interleaved(after, second)
-        monkeypatch.setattr(_ray_ledger, "store", lambda made=made: made)
-        old, _ = opened()
-        made.is_counting = True
-        first()
-        if made.is_counting:  # it has done less than that
-            break
-        assert not kept[0] or found[0] == [["gone", 1]], after
-        seen.add((kept[0], bool(found[0])))
-    # A change of which nobody can know whether it was read in time is refused, though it was.
-    assert seen == {(False, False), (False, True)} | (set() if is_old_first else {(True, True)})
-
-
-def test_one_of_two_that_begin_the_same_life_has_it(store: Store) -> None:
-    first, second = Ledger("01", "roost", "WorkerManager"), Ledger("01", "roost", "WorkerManager")
-
-    def meanwhile(key: str) -> None:
-        store.before = lambda key: None
-        second.open()
-
-    store.before = meanwhile
-    first.open()
-    assert (second.epoch, first.epoch) == (1, 2)
-
-
-def test_a_claim_whose_answer_was_lost_is_claimed_once(store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = ["once"]
-
-    def lose(key: str, value: bytes, overwrite: bool, *, namespace: str) -> bool:
-        was_there = Store._internal_kv_put(store, key, value, overwrite, namespace=namespace)
-        if lost:
-            raise RuntimeError(lost.pop())
-        return was_there
-
-    monkeypatch.setattr(store, "_internal_kv_put", lose)
-    ledger, _ = opened()
-    assert ledger.epoch == 1 and not lost
-
-
-# --- a manager
 
 
 @pytest.fixture
@@ -377,12 +42,6 @@ def request(call: str, *args: Any, number: int) -> bytes:
 
 def acquire(number: int) -> bytes:
     return request("DeviceLockManager.acquire_devices", "a:0", [[0, 1]], number=number)
-
-
-async def settle(future: "asyncio.Task[bytes]") -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-    assert not future.done()
 
 
 def test_a_request_that_is_taken_back_is_waited_for_no_more(dead: set[str]) -> None:
@@ -517,7 +176,7 @@ def test_a_repeated_request_is_answered_when_its_change_is_kept_and_not_before(d
         asked += [asyncio.create_task(it.answer(1, "actor:1", 1, acquire(1))) for _ in range(2)]
         held += [asyncio.create_task(it.hold("token", {"node": [1]}, "actor:1")) for _ in range(2)]
         for one in asked + held:
-            await settle(one)  # type: ignore[arg-type]
+            await settle(one)
         slow.may_go.set()
         assert await asyncio.gather(*asked) == [b'{"id":1,"value":true}'] * 3
         assert await asyncio.gather(*held) == [({"node": [1]}, {}, {"node": [1]})] * 3
@@ -579,7 +238,7 @@ def test_a_manager_answers_who_knows_its_epoch_and_ends_when_the_next_one_has_be
             await asyncio.sleep(0.01)
         held = request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)
         waiting = asyncio.create_task(new.ask(2, 2, "actor:2", 1, held))
-        await settle(waiting)  # type: ignore[arg-type]
+        await settle(waiting)
         await new.ask(2, 1, "actor:1", 3, late)
         assert (await waiting)[1] == b'{"id":1,"value":true}'
 
