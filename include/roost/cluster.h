@@ -44,7 +44,8 @@ struct roost_cluster_options {
      * roost.cluster of the config. */
     const char *text;
     /* A snapshot in memory, as a program has it that looked for the nodes itself; `text` is then what
-     * errors call it. NULL = none. */
+     * errors call it. Nodes of a Ray cluster may be described by what Ray and their environment say
+     * (`ray`, `env`: docs/cluster.md), which is settled here. NULL = none. */
     const char *snapshot;
     /* Borrowed for the call; NULL = no config: all nodes, and only the built-in groups. */
     const struct roost_config *config;

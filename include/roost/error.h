@@ -56,7 +56,8 @@ enum roost_code {
     X(MIXED, "mixed")             /* groups that count different things */                         \
     X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */                    \
     X(PORTS, "ports")             /* ports that others may take first */                           \
-    X(INTERFACES, "interfaces")   /* a network interface that differs from RLINF_COMM_NET_DEVICES */
+    X(INTERFACES, "interfaces") /* a network interface that differs from RLINF_COMM_NET_DEVICES */ \
+    X(COUNTS, "counts")         /* accelerators of a node that Ray counts otherwise */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

@@ -1,8 +1,7 @@
 """What the nodes of a Ray cluster are: one short task on each asks the C library there, and the
-answers become a snapshot for the C library here, which puts the nodes in order."""
+answers become a snapshot for the C library here, which settles what they have and puts them in order."""
 
 import json
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,18 +10,19 @@ from typing import Any
 from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError, Timeout
-from roost._ray_cluster import has_token
-
-log = logging.getLogger("roost")
+from roost._ray_token import has_token
 
 # The node of a Ray that is started for one program and ends with it: planned for one that has ended, run on the next.
 LOCAL_NODE = "local"
 
-# Ray's labels and resources for what is not NVIDIA's.
-RESOURCES = {"NPU": "NPU"}
+PROBE_SECONDS = 120.0
+LEAST_SECONDS = 10.0
+
+# What the C library on a node finds there, and the variables that it is given its rank by.
+PROBED = ("accelerator_type", "accelerator_model", "num_accelerators")
+RANKS = ("ROOST_NODE_RANK", "RLINF_NODE_RANK")
 # Variables that Ray gives to its own processes.
 RAYS_OWN = ("OMP_NUM_THREADS", "PYTHONBREAKPOINT", "RAY_JOB_ID", "RAY_RAYLET_PID", "SPT_NOENV")
-FAMILIES = {"AMD": "AMD_GPU", "Instinct": "AMD_GPU", "Ascend": "NPU", "Intel": "INTEL_GPU"}
 
 
 def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
@@ -46,9 +46,9 @@ def probe(interpreters: Sequence[str] = ()) -> dict[str, Any]:
         found["version"] = library.version
         found["node"] = library.Cluster(b"local").node(0)
         with contextlib.suppress(ImportError):  # of another roost, which is told by its version
-            from roost._ray_nodes import node_environment
+            from roost._ray_nodes import node_environment, own_place
 
-            found["env"] = node_environment()
+            found["env"], found["place"] = node_environment(), own_place()
     except Exception as error:
         found["error"] = f"{type(error).__name__}: {error}"
     return found
@@ -66,8 +66,21 @@ def node_environment() -> dict[str, str]:
     return {name: value for name, _, value in entries if name in own}
 
 
+def own_place() -> tuple[int, str]:
+    """Whose processes share ports with this one's: the user, and the network namespace."""
+    try:
+        return os.getuid(), os.readlink("/proc/self/ns/net")
+    except OSError:
+        return os.getuid(), ""
+
+
 # cloudpickle sends what belongs to the main script by value.
 probe.__module__ = "__main__"
+
+
+def answer_seconds(wait: float) -> float:
+    """How long nodes that are there may take to answer, where others are waited for so long."""
+    return max(LEAST_SECONDS, min(wait, PROBE_SECONDS))
 
 
 def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float, interpreters: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -138,69 +151,34 @@ def check_interpreters(config: _roost.Config | None, cluster: _roost.Cluster, fa
                 )  # fmt: skip
 
 
-def resource_of(accelerator_type: str) -> str:
-    """What Ray counts a type of accelerators as."""
-    return RESOURCES.get(accelerator_type, "GPU")
+def resource_of(resources: Mapping[str, float]) -> str:
+    """What Ray counts the accelerators of a node as: the first that is there, as the C library has it."""
+    return "GPU" if resources.get("GPU", 0) >= 1 or not resources.get("NPU") else "NPU"
 
 
-def ray_accelerators(node: dict[str, Any]) -> tuple[str, int]:
-    """What Ray itself says: its type and how many."""
-    resources, labels = node["Resources"], node.get("Labels") or {}
-    for name, count in (("GPU", resources.get("GPU", 0)), ("NPU", resources.get("NPU", 0))):
-        if count >= 1:
-            model = labels.get("ray.io/accelerator-type", "")
-            kind = "NPU" if name == "NPU" else next((kind for word, kind in FAMILIES.items() if word.lower() in model.lower()), "NV_GPU")
-            return kind, int(count)
-    return "NO_ACCEL", 0
-
-
-def settle_accelerators(address: str, probed: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """What the probe finds; Ray's count where it finds none; the smaller where they differ."""
-    kind, count = ray_accelerators(node)
-    seen = probed["num_accelerators"]
-    if not seen or not count:
-        if seen:
-            kind, count = probed["accelerator_type"], seen
-        return {"accelerator_type": kind, "num_accelerators": count, "accelerator_model": probed["accelerator_model"] if seen else None}
-    if seen != count:
-        log.warning("node %s has %d accelerators, but Ray was told of %d there: %d are used", address, seen, count, min(seen, count))
-    return {"accelerator_type": probed["accelerator_type"], "num_accelerators": min(seen, count), "accelerator_model": probed["accelerator_model"]}
-
-
-def node_rank_of(address: str, env: dict[str, str]) -> int | None:
-    """The rank that the node was given before Ray was started there."""
-    for name in ("ROOST_NODE_RANK", "RLINF_NODE_RANK"):
-        text = env.get(name, "")
-        if not text:
-            continue
-        # As the C library reads numbers: ASCII digits, nothing else; int() takes 1_0 and digits of other scripts too.
-        if not (text.isascii() and text.isdecimal()):
-            raise fault(EngineError, f"{name} of node {address} is '{text}', which is no node rank", hint="set it to 0, 1, ... before `ray start` there")
-        return int(text)
-    return None
+def rank_texts(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that may give a node its rank, as they are. What JSON cannot hold is no rank, escaped or not."""
+    return {name: env[name].encode(errors="backslashreplace").decode() for name in RANKS if name in env}
 
 
 def snapshot(nodes: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]) -> str:
-    """The nodes as the C library reads them, in any order."""
+    """The nodes in any order, as their probes and Ray tell of them: what of it counts is for the C library to settle."""
     described = []
     for node, answer in zip(nodes, answers, strict=True):
-        address = node["NodeManagerAddress"]
-        entry: dict[str, Any] = {
+        entry = {
             "id": node["NodeID"],
-            "address": address,
+            "address": node["NodeManagerAddress"],
             "num_cpus": int(node["Resources"].get("CPU", 0)),
             "head": "node:__internal_head__" in node["Resources"],
+            "ray": {"resources": node["Resources"], "accelerator_type": (node.get("Labels") or {}).get("ray.io/accelerator-type")},
+            "env": rank_texts(answer["env"]),
         }
-        entry |= settle_accelerators(address, answer["node"], node)
-        rank = 0 if len(nodes) == 1 else node_rank_of(address, answer["env"])
-        if rank is not None:
-            entry["node_rank"] = rank
-        described.append(entry)
+        described.append(entry | {name: answer["node"][name] for name in PROBED})
     return json.dumps({"roost": 1, "cluster": {"nodes": described}})
 
 
 def build_cluster(text: str, config: _roost.Config | None, num_nodes: int) -> _roost.Cluster:
-    """Ordered, cut and grouped by the C library."""
+    """Settled, ordered, cut and grouped by the C library."""
     return _roost.Cluster(b"the Ray cluster", config, num_nodes, snapshot=text)
 
 

@@ -3,6 +3,15 @@
 
 #include <stdio.h>
 
+/* A cluster that a living Ray told of has a head. */
+static bool is_ray(const struct roost_cluster *cluster)
+{
+    for (int32_t node = 0; node < cluster->node_count; node++)
+        if (cluster->nodes[node].is_head)
+            return true;
+    return false;
+}
+
 static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, struct diag *diag)
 {
     const struct placement_rule *rule = out->rule;
@@ -23,6 +32,7 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
         .is_node = out->selection.is_node,
         .is_bare = out->selection.is_node && cluster->accelerator_count == 0 &&
                    sv_is(sv_from(out->selection.groups[0]->label), "cluster"),
+        .is_ray = is_ray(cluster),
         .is_known = true,
     };
     char labels[128];

@@ -118,7 +118,11 @@ static bool check_bounds(struct binding *binding, struct rank_entry *entry)
                "ranks '%s' reach %d, out of range: node group '%s' has %d %.*s",
                quote(entry->text).text, (int)entry->resources.last, bounds->label,
                (int)bounds->total, unit_len, bounds->unit);
-    if (bounds->is_bare) /* the first thing that a machine without accelerators says */
+    if (bounds->is_bare && bounds->is_ray)
+        diag_hint(binding->diag,
+                  "no node of this Ray has accelerators, so ranks are nodes; start Ray with some, "
+                  "such as `ray start --head --num-gpus=8`, or set RAY_ADDRESS to another one");
+    else if (bounds->is_bare) /* the first thing that a machine without accelerators says */
         diag_hint(binding->diag,
                   "no node has accelerators, so ranks are nodes; to plan for some that are not "
                   "here, set roost.cluster, such as 1x8");

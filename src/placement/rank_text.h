@@ -41,6 +41,7 @@ struct rank_bounds {
     int32_t total;     /* ranks are 0 .. total - 1; -1 = not known yet */
     bool is_node;      /* a resource is a node: processes spread over nodes unevenly if need be */
     bool is_bare;      /* it is only for want of accelerators */
+    bool is_ray;       /* which are those that a living Ray counts */
     bool is_known;     /* what a resource is is known: the rules about counts can be checked */
 };
 

@@ -241,14 +241,17 @@ static bool keep_nodes(struct snapshot *snapshot)
     if (snapshot->count)
         memcpy(cluster->nodes, snapshot->nodes, (size_t)snapshot->count * sizeof *cluster->nodes);
     cluster->node_count = snapshot->count;
+    /* One node has no order to be in, and the environment may be that of a node of more. */
+    if (snapshot->count == 1 && snapshot->has_given_rank)
+        cluster->nodes[0].explicit_rank = 0;
     return true;
 }
 
 /* Reads the document of `json`, which it takes; NULL = there was no memory for it. */
 static bool read_snapshot(struct roost_cluster *cluster, struct json_reader *json, const char *name,
-                          struct diag *diag)
+                          bool is_file, struct diag *diag)
 {
-    struct snapshot snapshot = {.cluster = cluster, .diag = diag, .json = json};
+    struct snapshot snapshot = {.cluster = cluster, .diag = diag, .json = json, .is_file = is_file};
     size_t errors = diag->errors;
     bool is_whole = json && read_document(&snapshot);
     if (!json)
@@ -267,7 +270,8 @@ static bool read_snapshot(struct roost_cluster *cluster, struct json_reader *jso
 bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
                                  struct diag *diag)
 {
-    return read_snapshot(cluster, json_reader_from_text(name, sv_from(text), NULL), name, diag);
+    return read_snapshot(cluster, json_reader_from_text(name, sv_from(text), NULL), name, false,
+                         diag);
 }
 
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
@@ -282,7 +286,7 @@ bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, str
         return false;
     }
     struct input input = {.fd = fd};
-    bool is_good = read_snapshot(cluster, open_reader(path, &input), path, diag);
+    bool is_good = read_snapshot(cluster, open_reader(path, &input), path, true, diag);
     free(input.ahead);
     close(fd);
     return is_good;

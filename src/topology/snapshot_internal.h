@@ -1,5 +1,6 @@
 /* snapshot_internal.h - the reading of a snapshot under way, shared by snapshot.c (the document),
- * snapshot_node.c (a node) and snapshot_hardware.c (what a node has).
+ * snapshot_node.c (a node), snapshot_hardware.c (what a node has) and snapshot_facts.c (what Ray and
+ * the node's environment say of it).
  *
  * Functions that return bool say whether reading can go on: a wrong value is said and left out, so
  * that all of them are said at once. False is for a fault of syntax or a lack of memory. */
@@ -15,8 +16,34 @@ struct snapshot {
     struct diag *diag;
     struct cluster_node *nodes; /* grows; moves into the arena at the end */
     int32_t count, room;
-    bool is_full;      /* there are more nodes than a cluster may have, which was said */
-    bool has_bad_rank; /* a node's rank is not known, which was said */
+    bool is_file;        /* which somebody can open, and find the lines of */
+    bool is_full;        /* there are more nodes than a cluster may have, which was said */
+    bool has_bad_rank;   /* a node's rank is not known, which was said */
+    bool has_given_rank; /* a node's rank is from its environment */
+};
+
+enum ray_resource { RAY_GPU, RAY_NPU, RAY_RESOURCES };
+enum { RANK_VARIABLES = 2 };
+
+/* How many of a resource Ray was told of. */
+struct ray_count {
+    int32_t count;
+    struct place at;
+};
+
+/* The value of a variable that gives a node its rank. */
+struct rank_text {
+    bool is_set;  /* and not empty */
+    int32_t rank; /* -1 = it is none */
+    struct quote text;
+    struct place at;
+};
+
+/* What is not settled yet about a node. */
+struct snapshot_facts {
+    struct ray_count counts[RAY_RESOURCES];
+    enum roost_accelerator labelled; /* what Ray's label says that a GPU is */
+    struct rank_text ranks[RANK_VARIABLES];
 };
 
 /* Says that `what` must be something else than the token, with an example of it, and skips the value;
@@ -39,5 +66,20 @@ bool snapshot_node(struct snapshot *snapshot, struct place at, struct cluster_no
 /* The values of `accelerators` and `hardware` of a node; *count is what is listed. */
 bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node, int32_t *count);
 bool snapshot_hardware(struct snapshot *snapshot, struct cluster_node *node);
+
+/* The values of `ray` and `env` of a node. */
+bool snapshot_ray(struct snapshot *snapshot, struct snapshot_facts *facts);
+bool snapshot_env(struct snapshot *snapshot, struct snapshot_facts *facts);
+
+/* Settles how many accelerators of which type a node has, whose own fields agree: those that it says;
+ * where it says none, those that Ray counts; the fewer where both are there and differ, with a
+ * warning. */
+void snapshot_settle_accelerators(struct snapshot *snapshot, const struct snapshot_facts *facts,
+                                  struct cluster_node *node);
+
+/* Settles the rank of a node that has no node_rank: ROOST_NODE_RANK, else RLINF_NODE_RANK, of which
+ * an empty one is not set. */
+void snapshot_settle_rank(struct snapshot *snapshot, const struct snapshot_facts *facts,
+                          struct cluster_node *node);
 
 #endif

@@ -59,14 +59,23 @@ enum node_key {
     NODE_LIST,
     NODE_HARDWARE,
     NODE_HEAD,
+    NODE_RAY,
+    NODE_ENV,
     NODE_KEYS
 };
 
-static const char *const node_keys[NODE_KEYS] = {"node_rank",        "id",
-                                                 "address",          "num_cpus",
-                                                 "accelerator_type", "accelerator_model",
-                                                 "num_accelerators", "accelerators",
-                                                 "hardware",         "head"};
+static const char *const node_keys[NODE_KEYS] = {"node_rank",
+                                                 "id",
+                                                 "address",
+                                                 "num_cpus",
+                                                 "accelerator_type",
+                                                 "accelerator_model",
+                                                 "num_accelerators",
+                                                 "accelerators",
+                                                 "hardware",
+                                                 "head",
+                                                 "ray",
+                                                 "env"};
 
 /* What a node has that is not known: left alone, unless it is a slip for a key that is missing. */
 struct slips {
@@ -138,7 +147,7 @@ static bool read_head(struct snapshot *snapshot, struct cluster_node *node)
 
 /* The value of one key of a node; that of NODE_KEYS, a key that is not known, is skipped. */
 static bool read_field(struct snapshot *snapshot, int key, struct cluster_node *node,
-                       int32_t *out_listed)
+                       struct snapshot_facts *facts, int32_t *out_listed)
 {
     switch ((enum node_key)key) {
     case NODE_RANK: return read_rank(snapshot, node);
@@ -153,6 +162,8 @@ static bool read_field(struct snapshot *snapshot, int key, struct cluster_node *
     case NODE_LIST: return snapshot_accelerators(snapshot, node, out_listed);
     case NODE_HARDWARE: return snapshot_hardware(snapshot, node);
     case NODE_HEAD: return read_head(snapshot, node);
+    case NODE_RAY: return snapshot_ray(snapshot, facts);
+    case NODE_ENV: return snapshot_env(snapshot, facts);
     case NODE_KEYS: break;
     }
     return snapshot_skip(snapshot);
@@ -161,6 +172,7 @@ static bool read_field(struct snapshot *snapshot, int key, struct cluster_node *
 bool snapshot_node(struct snapshot *snapshot, struct place at, struct cluster_node *node)
 {
     *node = (struct cluster_node){.num_cpus = -1, .explicit_rank = -1, .accelerator_count = -1};
+    struct snapshot_facts facts = {.labelled = ROOST_ACCELERATOR_NVIDIA};
     int32_t listed = -1;
     size_t errors = snapshot->diag->errors;
     struct slips slips;
@@ -174,7 +186,7 @@ bool snapshot_node(struct snapshot *snapshot, struct place at, struct cluster_no
             slips.seen |= 1U << key;
         else
             note_unknown(&slips, token);
-        if (!read_field(snapshot, key, node, &listed))
+        if (!read_field(snapshot, key, node, &facts, &listed))
             return false;
     }
     if (token.kind != JSON_OBJECT_END)
@@ -183,5 +195,8 @@ bool snapshot_node(struct snapshot *snapshot, struct place at, struct cluster_no
     /* Values that were refused would not agree either. */
     if (snapshot->diag->errors == errors)
         check_node(snapshot, node, slips.seen & 1U << NODE_TYPE, listed, at);
+    if (snapshot->diag->errors == errors)
+        snapshot_settle_accelerators(snapshot, &facts, node);
+    snapshot_settle_rank(snapshot, &facts, node);
     return true;
 }

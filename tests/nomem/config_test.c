@@ -189,6 +189,7 @@ static const struct scenario scenarios[] = {
      .cluster = "1x4",
      .follows_defaults = true},
     {.name = "a snapshot", .file = "snapshot.yaml", .cluster = "snapshot.json"},
+    {.name = "a snapshot with facts", .file = "snapshot.yaml", .cluster = "facts.json"},
     {.name = "the cluster of the config",
      .yaml =
          "cluster: {num_nodes: 1, component_placement: {a: all}}\nroost: {cluster: \"1x2,1x0\"}\n"},
@@ -252,6 +253,7 @@ static const struct scenario scenarios[] = {
     {.name = "not yaml", .yaml = "cluster: {num_nodes: [1\n"},
     {.name = "no file", .file = "missing.yaml"},
     {.name = "a wrong snapshot", .file = "snapshot.yaml", .cluster = "wrong.json"},
+    {.name = "a snapshot with wrong facts", .file = "snapshot.yaml", .cluster = "wrong_facts.json"},
     {.name = "a spec that is none",
      .yaml = "cluster: {num_nodes: 1, component_placement: {a: 0}}\nroost: {cluster: 1x4 a b}\n"},
 };
@@ -272,6 +274,14 @@ static const char *const files[][2] = {
      "\"Franka\", \"config\": {\"a\": [1, {\"b\": null}]}}]}, {\"address\": \"node9\", \"id\": "
      "\"a\", "
      "\"num_accelerators\": 3, \"accelerator_model\": \"X\", \"extra\": [1, 2]}]}}\n"},
+    {"facts.json",
+     "{\"cluster\": {\"nodes\": [{\"num_accelerators\": 2, \"address\": \"b\", \"ray\": "
+     "{\"resources\": {\"GPU\": 4.0}}, \"env\": {\"ROOST_NODE_RANK\": \"1\"}}, {\"ray\": "
+     "{\"resources\": {\"GPU\": 4.0}, \"accelerator_type\": \"AMD\"}, \"env\": "
+     "{\"RLINF_NODE_RANK\": \"0\"}}]}}\n"},
+    {"wrong_facts.json",
+     "{\"cluster\": {\"nodes\": [{\"ray\": {\"resources\": {\"GPU\": -1}}, \"env\": "
+     "{\"ROOST_NODE_RANK\": \"x\"}}, {\"ray\": {\"resources\": {\"GPU\": 2000}}}]}}\n"},
     {"wrong.json",
      "{\"cluster\": {\"nodes\": [{\"num_accelerators\": 1, \"accelerators\": []}]}}\n"},
 };
