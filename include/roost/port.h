@@ -10,7 +10,7 @@
  * How they are kept apart: one lease directory per user; under a lock file a new holder reads the
  * leases of the living, binds its own and writes them into a file that it keeps locked. The kernel
  * drops that lock with the holder, however it ends, so nothing is ever left to clean by hand. A child
- * that is forked without exec keeps the lease too, until it ends. */
+ * that is forked without exec keeps the lease too, until it ends; what it frees of it is its own copy. */
 #ifndef ROOST_PORT_H
 #define ROOST_PORT_H
 

@@ -240,8 +240,9 @@ static int create_numbered(struct lease_dir *dir, struct lease_entry *entry,
                            struct roost_error *err)
 {
     int fd = -1;
+    entry->pid = (int32_t)getpid();
     for (int n = 0; n < NAMES_TRIED && fd < 0; n++) {
-        snprintf(entry->name, sizeof entry->name, "%d.%d.ports", (int)getpid(), n);
+        snprintf(entry->name, sizeof entry->name, "%d.%d.ports", (int)entry->pid, n);
         if (faccessat(dir->dir, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
         fd = private_file_create(dir->dir, entry->name, err);
@@ -274,9 +275,11 @@ void lease_dir_remove(struct lease_dir *dir, struct lease_entry *entry)
 {
     if (entry->fd < 0)
         return;
-    unlinkat(dir->dir, entry->name,
-             0); /* first: an unlocked name would be taken for a dead one's */
-    flock(entry->fd, LOCK_UN);
+    if (entry->pid == (int32_t)getpid()) {
+        unlinkat(dir->dir, entry->name,
+                 0); /* first: an unlocked name would be taken for a dead one's */
+        flock(entry->fd, LOCK_UN);
+    }
     close(entry->fd);
     entry->fd = -1;
 }

@@ -16,7 +16,8 @@ struct lease_dir {
 
 /* A lease file that is ours and locked. */
 struct lease_entry {
-    int fd; /* -1 = none */
+    int fd;      /* -1 = none */
+    int32_t pid; /* whose it is: a fork has a copy and is not the holder */
     char name[40];
 };
 
@@ -39,7 +40,7 @@ void lease_books_free(struct lease_books *books);
 enum roost_code lease_dir_add(struct lease_dir *dir, struct text *content, struct lease_entry *out,
                               struct diag *diag);
 
-/* Removes it again; does not need the lock. */
+/* Removes it again; does not need the lock. In a fork of the holder it is only let go. */
 void lease_dir_remove(struct lease_dir *dir, struct lease_entry *entry);
 
 /* Lets others in. */

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "port/port_socket.h"
 #include "tests/port_unit.h"
@@ -50,6 +51,32 @@ TEST(blocks_are_consecutive_and_start_at_the_base)
     assert_int_equal(count_lease_files(options.dir), 0);
     assert_int_equal(count_open_files(), before);
     roost_leases_free(NULL);
+}
+
+TEST(a_fork_that_frees_its_copy_takes_nothing_from_the_holder)
+{
+    struct roost_error err;
+    struct roost_port_options options = {.dir = in_world("leases"), .base = 21000};
+    const struct roost_port_want want = {1, false};
+    struct roost_leases *leases = roost_leases_new(&options, &want, 1, &err);
+    assert_non_null(leases);
+    int32_t port = roost_leases_port(leases, 0);
+    roost_leases_release(leases, 0); /* from here on the books alone keep others away */
+    pid_t child = fork();
+    if (child == 0) {
+        roost_leases_free(leases);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_lease_files(options.dir), 1);
+    struct roost_leases *other = roost_leases_new(&options, &want, 1, &err);
+    assert_non_null(other);
+    assert_int_not_equal(roost_leases_port(other, 0), port);
+    roost_leases_free(other);
+    roost_leases_free(leases);
+    assert_int_equal(count_lease_files(options.dir), 0);
 }
 
 TEST(no_wants_need_no_ports)
@@ -437,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_WORLD(blocks_are_consecutive_and_start_at_the_base),
+        IN_A_WORLD(a_fork_that_frees_its_copy_takes_nothing_from_the_holder),
         IN_A_WORLD(no_wants_need_no_ports),
         IN_A_WORLD(the_search_goes_up_from_the_base_and_round),
         IN_A_WORLD(a_port_that_anybody_has_is_not_leased_and_a_held_one_nobody_gets),
