@@ -44,6 +44,9 @@ struct roost_run_options {
                            asked whether to give up; 0 = none */
     bool (*is_stopped)(void *ctx);
     void *stop_ctx;
+    /* For Ray: how long nodes are waited for, and then, ten seconds at least, their answers. 0 = ten
+     * minutes. */
+    int32_t wait_ms;
 
     /* Instead of `plan`: one component of any plan, run by `command` under a name of its own. The config
      * then says nothing of its launch; it may be NULL. */

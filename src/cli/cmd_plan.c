@@ -61,6 +61,7 @@ static int run(const struct invocation *invocation)
 static const struct option_spec options[] = {
     PLANNING_OPTIONS,
     {"engine", "ENGINE", "ray plans against the live Ray cluster; local (default) asks none"},
+    {"wait", "SECONDS", "time for the nodes of the live cluster to come (600)"},
     {"component", "NAME", "show only this component"},
     {"commands", NULL, "show the command and the variables of every process"},
     {0},

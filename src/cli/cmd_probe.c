@@ -33,7 +33,7 @@ static int run(const struct invocation *invocation)
     struct roost_cluster *cluster =
         !is_ray || snapshot ? roost_cluster_new(&wanted, report, NULL) : NULL;
     int status = cluster ? print(cluster, invocation) : roost_report_exit(report);
-    if (!cluster)
+    if (roost_report_count(report))
         output_report(invocation, report);
     roost_cluster_free(cluster);
     free(snapshot);

@@ -12,30 +12,10 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/run_view.h"
+#include "cli/seconds_option.h"
 #include "launch/driver_signals.h"
 
 /* --- options --- */
-
-/* Seconds, with a fraction, as milliseconds; -1 when it is not a number of them. */
-static int32_t read_seconds(const char *text)
-{
-    enum { MOST = 86400 };
-    struct strview whole = sv_from(text), part = {0};
-    size_t point = sv_find(whole, '.', 0);
-    int64_t seconds, thousandths = 0;
-    if (point < whole.len) {
-        part = sv_sub(whole, point + 1, whole.len);
-        whole.len = point;
-        if (part.len == 0 || part.len > 3 || part.at[0] == '+' ||
-            number_parse(part, 999, &thousandths) != NUMBER_OK)
-            return -1;
-        for (size_t i = part.len; i < 3; i++)
-            thousandths *= 10;
-    }
-    if (number_parse(whole, MOST, &seconds) != NUMBER_OK)
-        return -1;
-    return (int32_t)(seconds * 1000 + thousandths);
-}
 
 /* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
 static char **split_names(const char *text, size_t *out_count)
@@ -61,7 +41,12 @@ static char **split_names(const char *text, size_t *out_count)
 static int read_options(const struct invocation *invocation, struct roost_run_options *options,
                         char ***out_names)
 {
-    const char *grace = option_value(invocation, "grace");
+    int32_t grace, wait;
+    int status = seconds_option(invocation, "grace", &grace);
+    if (status == 0)
+        status = seconds_option(invocation, "wait", &wait);
+    if (status)
+        return status;
     const char *component = option_value(invocation, "component");
     const char *cgroup = invocation_env(invocation, "ROOST_CGROUP");
     options->keeps_going = option_is_on(invocation, "keep-going");
@@ -75,14 +60,8 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
                              quote(sv_from(base)).text);
     options->port_base = (int32_t)port;
     options->has_no_cgroup = cgroup && strcmp(cgroup, "never") == 0;
-    if (grace) {
-        options->grace_ms = read_seconds(grace);
-        if (options->grace_ms < 0)
-            return output_refuse(invocation, "--grace is a number of seconds, not '%s'",
-                                 quote(sv_from(grace)).text);
-        if (options->grace_ms == 0)
-            options->grace_ms = -1;
-    }
+    options->grace_ms = grace > 0 ? grace : grace == 0 ? -1 : 0;
+    options->wait_ms = wait > 0 ? wait : wait == 0 ? 1 : 0; /* 0 would be the usual ten minutes */
     if (invocation->has_words && invocation->word_count == 0)
         return output_refuse(invocation, "there is no command after '--'");
     options->command = invocation->words;
@@ -263,6 +242,9 @@ static int start(const struct planning *planning, const struct invocation *invoc
         options.stop_fd = signals;
         options.is_stopped = is_stopped;
         options.stop_ctx = &early;
+        /* It takes seconds, and somebody who looks wants to know what is going on. */
+        if (strcmp(options.engine, "ray") == 0 && isatty(STDERR_FILENO))
+            output_say("joining the Ray cluster");
         struct roost_report *report = roost_report_new();
         struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
         if (run) {
@@ -318,6 +300,7 @@ static const struct option_spec options[] = {
     {"component", "NAMES", "run only these components (a,b)"},
     {"keep-going", NULL, "let the others go on when a process fails"},
     {"grace", "SECONDS", "time to end by themselves before processes are killed (10)"},
+    {"wait", "SECONDS", "on Ray: time for nodes to come (600)"},
     {"quiet", NULL, "show no output of the processes"},
     {"ranks", "RANKS", "show the output of these ranks only (0-3,7)"},
     {"no-label", NULL, "show lines without [component/rank]"},

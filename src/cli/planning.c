@@ -7,6 +7,7 @@
 #include "base/strview.h"
 #include "cli/output.h"
 #include "cli/ray_cluster.h"
+#include "cli/seconds_option.h"
 
 static int check_words(const struct invocation *invocation, struct roost_plan_options *options)
 {
@@ -33,6 +34,10 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
         strcmp(wanted, "local") != 0 && strcmp(wanted, "ray") != 0)
         return output_refuse(invocation, "ROOST_ENGINE is local or ray, not '%s'",
                              quote(sv_from(wanted)).text);
+    int32_t wait;
+    int status = seconds_option(invocation, "wait", &wait);
+    if (status)
+        return status;
     options->shares_accelerators = option_is_on(invocation, "no-isolate");
     return 0;
 }

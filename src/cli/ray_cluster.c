@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "cli/seconds_option.h"
 #include "launch/ray/ask.h"
 
 char *ray_cluster_ask(const struct invocation *invocation, const struct roost_config *config,
@@ -13,8 +14,15 @@ char *ray_cluster_ask(const struct invocation *invocation, const struct roost_co
     const char *address = config ? roost_config_ray_address(config) : NULL;
     if (config)
         snprintf(count, sizeof count, "%d", (int)roost_config_num_nodes(config));
-    const char *words[6] = {"--num-nodes", count};
+    const char *words[8] = {"--num-nodes", count};
     size_t used = 2;
+    int32_t wait;
+    char seconds[24];
+    if (seconds_option(invocation, "wait", &wait) == 0 && wait >= 0) {
+        snprintf(seconds, sizeof seconds, "%d.%03d", wait / 1000, wait % 1000);
+        words[used++] = "--timeout";
+        words[used++] = seconds;
+    }
     if (address) {
         words[used++] = "--address";
         words[used++] = address;

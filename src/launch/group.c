@@ -2,70 +2,41 @@
  * the links (rpc/links.h), and calls go through those.
  *
  * The run is used under the lock of the links only: by whoever reads for all, or asks for something. */
-#include <roost/group.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/diag.h"
-#include "launch/group_name.h"
+#include "launch/group_internal.h"
 #include "launch/group_room.h"
-#include "launch/run_internal.h"
-#include "rpc/links.h"
 #include "rpc/reader.h"
 
 enum {
     GRACE_MS = 1000,
-    WHY_MAX = 128,
     CLOSE_MS = 60000 /* kills come after the grace; this is for a machine that does not answer */
 };
 
-struct member {
-    int32_t pid; /* -1 = not started yet */
-    int32_t life;
-    bool has_ended;
-    struct roost_event end;
-};
-
-struct roost_group {
-    struct roost_run *run;
-    struct links *links;
-    struct group_name name;      /* until it is closed */
-    struct roost_reader *reader; /* until it is closed; NULL = none */
-    struct member *members;
-    int32_t size;
-    int32_t started;            /* lives that have begun, to know when no more will */
-    struct roost_error problem; /* what the run could not do; code ROOST_OK = nothing */
-    int32_t problem_rank;
-    char note[ROOST_EVENT_MESSAGE_MAX]; /* the first of its component; "" = none, or told */
-};
-
-#define refuse(err, code, ...)                                                                     \
-    diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
-
 /* --- what the run tells --- */
 
-/* "its process was killed by signal 9 (Killed)" */
-static const char *say_end(const struct roost_event *end, char out[WHY_MAX])
+const char *group_say_end(const struct roost_event *end, char out[static GROUP_WHY_MAX])
 {
     if (end->end == ROOST_END_LOST)
-        snprintf(out, WHY_MAX, "its process was lost with the supervisor of the run");
+        snprintf(out, GROUP_WHY_MAX, "its process was lost with the supervisor of the run");
     else if (end->signal > 0)
-        snprintf(out, WHY_MAX, "its process was killed by signal %d (%s)%s", end->signal,
+        snprintf(out, GROUP_WHY_MAX, "its process was killed by signal %d (%s)%s", end->signal,
                  strsignal(end->signal), end->end == ROOST_END_KILLED ? ", sent by roost" : "");
     else
-        snprintf(out, WHY_MAX, "its process ended with code %d", end->exit_code);
+        snprintf(out, GROUP_WHY_MAX, "its process ended with code %d", end->exit_code);
     return out;
 }
 
 static void hear_end(struct roost_group *group, const struct roost_event *event)
 {
-    char why[WHY_MAX];
+    char why[GROUP_WHY_MAX];
     struct member *member = &group->members[event->rank];
     member->has_ended = true;
     member->end = *event;
-    links_end(group->links, event->rank, event->life, say_end(event, why));
+    links_end(group->links, event->rank, event->life, group_say_end(event, why));
 }
 
 /* Nothing more will come of ranks that never began or were not told of. */
@@ -295,75 +266,7 @@ bool roost_group_note(struct roost_group *group, char out[ROOST_EVENT_MESSAGE_MA
     return out[0] != '\0';
 }
 
-/* --- waiting --- */
-
-/* All ready, or one that never will be. */
-struct readiness {
-    struct roost_group *group;
-    int32_t rank; /* the first that is not ready and will not be; -1 = none */
-};
-
-static bool is_settled(void *context)
-{
-    struct readiness *it = context;
-    bool is_waiting = false;
-    for (int32_t rank = 0; rank < it->group->size; rank++) {
-        struct roost_bytes bytes;
-        enum link_state state = links_state(it->group->links, rank, &bytes);
-        if (state == LINK_REFUSED || state == LINK_ENDED) {
-            it->rank = rank;
-            return true;
-        }
-        is_waiting |= state != LINK_READY;
-    }
-    return !is_waiting || it->group->problem.code != ROOST_OK;
-}
-
-static enum roost_code say_not_ready(struct roost_group *group, int32_t rank,
-                                     struct roost_error *err)
-{
-    char why[WHY_MAX];
-    const char *name = roost_group_name(group);
-    struct roost_rank_info info = roost_group_rank(group, rank);
-    if (info.state == ROOST_RANK_REFUSED)
-        return refuse(err, ROOST_ERR_WORKER, "%s/%d refused to serve", name, rank);
-    return refuse(err, ROOST_ERR_WORKER, "%s/%d ended before it was ready: %s", name, rank,
-                  say_end(&info.end, why));
-}
-
-enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeout_ms,
-                                       int32_t *out_rank, struct roost_error *err)
-{
-    struct readiness it = {group, -1};
-    bool is_in_time = links_wait(group->links, timeout_ms, is_settled, &it);
-    /* Another thread may hear the run just now. */
-    links_lock(group->links);
-    struct roost_error problem = group->problem;
-    int32_t problem_rank = group->problem_rank;
-    links_unlock(group->links);
-    if (out_rank)
-        *out_rank = it.rank;
-    if (problem.code != ROOST_OK) {
-        if (out_rank)
-            *out_rank = problem_rank;
-        return refuse(err, problem.code, "%s", problem.message);
-    }
-    if (it.rank >= 0)
-        return say_not_ready(group, it.rank, err);
-    if (is_in_time)
-        return ROOST_OK;
-    int32_t ready = 0, first = -1;
-    for (int32_t rank = group->size - 1; rank >= 0; rank--) {
-        bool is_ready = roost_group_rank(group, rank).state == ROOST_RANK_READY;
-        ready += is_ready;
-        first = is_ready ? first : rank;
-    }
-    if (out_rank)
-        *out_rank = first;
-    /* Not how long that took: who waits in slices knows, and the last slice does not. */
-    return refuse(err, ROOST_ERR_TIMEOUT, "%d of %d processes of '%s' are ready; %s/%d is not",
-                  ready, group->size, roost_group_name(group), roost_group_name(group), first);
-}
+/* --- asking --- */
 
 enum roost_code roost_group_signal(struct roost_group *group, int32_t rank, int32_t number,
                                    struct roost_error *err)

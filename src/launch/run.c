@@ -233,9 +233,6 @@ bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_even
 
 /* --- wishes --- */
 
-#define refuse(err, code, ...)                                                                     \
-    diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
-
 static enum roost_code send(struct roost_run *run, enum message_type type, const void *body,
                             size_t len, struct roost_error *err)
 {

@@ -39,6 +39,10 @@ bool birth_describe(struct birth *birth);
 /* The next message, in run->inbox; what is not `type` ends the try. */
 bool birth_expect(struct birth *birth, enum message_type type);
 
+/* The same, until a moment of clock_ms(); *is_late then, with nothing said. */
+bool birth_expect_until(struct birth *birth, enum message_type type, int64_t deadline,
+                        bool *is_late);
+
 /* Sends a message with a file, which it takes; -1 = it could not be made, errno says why. */
 bool birth_send_file(struct birth *birth, enum message_type type, const void *body, size_t len,
                      int file);

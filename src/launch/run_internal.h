@@ -5,6 +5,7 @@
 #include <roost/registry.h>
 
 #include "base/arena.h"
+#include "base/diag.h"
 #include "launch/local/messages.h"
 #include "launch/run_dir.h"
 #include "rpc/channel.h"
@@ -44,6 +45,10 @@ struct roost_run {
     bool is_finished;           /* ROOST_EVENT_FINISHED was taken, or there never was a run */
     struct roost_event end;
 };
+
+/* Refuses a wish of the program, which no file has a place for. */
+#define refuse(err, code, ...)                                                                     \
+    diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
 
 /* roost_run_next for runs with channels: *out_fd is the channel of the life that has STARTED, the
  * caller's from now on, or -1. */

@@ -4,7 +4,6 @@
  * ports of its processes and is sent what they are executed with, which is made of the environment that
  * its node has. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <roost/port.h>
-
 #include "base/text.h"
 #include "config/config.h"
 #include "launch/local/spec.h"
 #include "launch/local/spec_write.h"
 #include "launch/ray/ask.h"
-#include "launch/ray/join.h"
-#include "launch/run_birth.h"
+#include "launch/run_parts_internal.h"
 #include "topology/cluster.h"
-
-struct parts_birth {
-    struct birth *birth;
-    struct arena *arena;
-    int32_t count;
-    int32_t *node_of_part;
-    int32_t *part_of_node; /* -1 = none */
-    const char **words;    /* [count + 1]: "node 2 (10.0.0.3)" */
-    struct ray_joined joined;
-    size_t *taken;          /* [count]: ports that the part has told */
-    struct digest *digests; /* of all processes: what they are to be executed with */
-    char home[PATH_MAX], config_dir[PATH_MAX];
-};
 
 static bool say_nomem(const struct birth *birth)
 {
@@ -43,11 +26,6 @@ static bool say_nomem(const struct birth *birth)
 }
 
 /* --- which nodes --- */
-
-static int32_t node_of(const struct birth *birth, const struct port_request *request)
-{
-    return birth->commands->components[request->component].placed->cluster_node_rank[request->rank];
-}
 
 static const char *name_node(struct parts_birth *it, int32_t node)
 {
@@ -79,8 +57,8 @@ static bool list_parts(struct parts_birth *it)
         if (!cluster->nodes[node].id || !cluster->nodes[node].id[0]) {
             diag_error(birth->diag, ROOST_ERR_USAGE, NOWHERE,
                        "node %d of the plan is no node of a Ray cluster", node);
-            diag_hint(birth->diag,
-                      "name no cluster but the one that Ray is on, or use the engine 'local'");
+            diag_hint(birth->diag, "name no cluster, also not in ROOST_CLUSTER, or a snapshot of "
+                                   "the one that Ray is on");
             return false;
         }
         it->node_of_part[it->count] = node;
@@ -115,8 +93,19 @@ static bool find_folders(struct parts_birth *it)
 
 /* --- joining --- */
 
-/* A memory file of a text, which it releases; -1 with errno. */
-static int file_of(struct text *text)
+static int64_t wait_ms(const struct birth *birth)
+{
+    enum { USUAL = 600000 };
+    return birth->options->wait_ms > 0 ? birth->options->wait_ms : USUAL;
+}
+
+int64_t parts_answer_ms(const struct birth *birth)
+{
+    enum { LEAST = 10000 }; /* who waits for nobody still wants to hear those who are there */
+    return wait_ms(birth) > LEAST ? wait_ms(birth) : LEAST;
+}
+
+int parts_file_of(struct text *text)
 {
     int file = text->has_failed ? -1 : memfd_create("roost-text", MFD_CLOEXEC);
     errno = text->has_failed ? ENOMEM : errno;
@@ -140,6 +129,8 @@ static bool send_join(struct parts_birth *it)
                             .config = birth->options->config,
                             .cluster = birth->options->cluster,
                             .commands = birth->commands,
+                            .wait_ms = (int32_t)wait_ms(birth),
+                            .view = {birth->options->view, birth->options->view_len},
                             .node_of_part = it->node_of_part,
                             .part_count = it->count};
     if (!ray_find_python(birth->options->python, python, sizeof python))
@@ -155,7 +146,7 @@ static bool send_join(struct parts_birth *it)
     text_release(&json);
     struct setup setup = birth_setup(birth);
     setup.part_count = it->count;
-    int fd = file_of(&file);
+    int fd = parts_file_of(&file);
     if (!is_whole && fd >= 0)
         close(fd);
     return birth_send_file(birth, MSG_SETUP, &setup, sizeof setup, is_whole ? fd : -1);
@@ -197,13 +188,13 @@ static bool say_refused(struct parts_birth *it, const struct roost_part_head *he
     return false;
 }
 
-/* The next message of this type, from a part or the bridge (part -1); false after saying why. */
-static bool expect(struct parts_birth *it, int32_t type, struct roost_part_head *head,
-                   const char **out_body, size_t *out_len)
+bool parts_expect(struct parts_birth *it, int32_t type, struct roost_part_head *head,
+                  const char **out_body, size_t *out_len)
 {
+    bool is_late;
     for (;;) {
-        if (!birth_expect(it->birth, MSG_PART))
-            return false;
+        if (!birth_expect_until(it->birth, MSG_PART, it->deadline, &is_late))
+            return is_late && parts_say_late(it);
         *out_body = look_inside(it->birth->run, head, out_len);
         if (*out_body && head->type == type)
             return true;
@@ -222,7 +213,7 @@ static bool take_joined(struct parts_birth *it)
     const char *body;
     size_t len;
     struct stat info;
-    if (!expect(it, ROOST_PART_JOINED, &head, &body, &len))
+    if (!parts_expect(it, ROOST_PART_JOINED, &head, &body, &len))
         return false;
     int fd = birth->run->inbox.fd;
     void *map = MAP_FAILED;
@@ -241,79 +232,6 @@ static bool take_joined(struct parts_birth *it)
     if (is_good)
         snprintf(birth->name_space, sizeof birth->name_space, "%s", it->joined.name_space);
     return is_good;
-}
-
-/* --- ports --- */
-
-static bool send_setups(struct parts_birth *it)
-{
-    struct birth *birth = it->birth;
-    const struct commands *commands = birth->commands;
-    for (int32_t part = 0; part < it->count; part++) {
-        struct {
-            struct roost_part_head head;
-            struct setup setup;
-        } message = {.head = {part, MSG_SETUP}, .setup = birth_setup(birth)};
-        struct text wants = TEXT_INIT;
-        message.setup.is_part = true;
-        message.setup.process_count = 0;
-        memset(message.setup.runtime_dir, 0, sizeof message.setup.runtime_dir); /* it has its own */
-        for (size_t i = 0; i < commands->port_count; i++) {
-            if (node_of(birth, &commands->ports[i]) != it->node_of_part[part])
-                continue;
-            struct roost_port_want want = {.count = commands->ports[i].count,
-                                           .is_handed = commands->ports[i].is_handed};
-            text_append(&wants, (const char *)&want, sizeof want);
-            message.setup.want_count++;
-        }
-        for (int32_t c = 0; c < commands->component_count; c++) {
-            const struct roost_component *placed = commands->components[c].placed;
-            for (int32_t rank = 0; rank < placed->world_size; rank++)
-                message.setup.process_count +=
-                    placed->cluster_node_rank[rank] == it->node_of_part[part];
-        }
-        if (!birth_send_file(birth, MSG_PART, &message, sizeof message, file_of(&wants)))
-            return false;
-    }
-    return true;
-}
-
-/* The next ports of a part are for its next requests. */
-static bool place_ports(struct parts_birth *it, int32_t part, const char *body, size_t len)
-{
-    const struct commands *commands = it->birth->commands;
-    size_t seen = 0, end = it->taken[part] + len / sizeof(int32_t);
-    for (size_t i = 0; i < commands->port_count && it->taken[part] < end; i++) {
-        if (node_of(it->birth, &commands->ports[i]) != it->node_of_part[part] ||
-            seen++ < it->taken[part])
-            continue;
-        memcpy(&it->birth->ports[i], body, sizeof(int32_t));
-        body += sizeof(int32_t);
-        it->taken[part]++;
-    }
-    return it->taken[part] == end;
-}
-
-static bool take_ports(struct parts_birth *it)
-{
-    struct birth *birth = it->birth;
-    birth->ports = arena_zeroed(it->arena, int32_t, birth->commands->port_count + 1);
-    if (!birth->ports)
-        return say_nomem(birth);
-    for (size_t got = 0; got < birth->commands->port_count;) {
-        struct roost_part_head head;
-        const char *body;
-        size_t len;
-        if (!expect(it, MSG_PORTS, &head, &body, &len))
-            return false;
-        if (head.part < 0 || head.part >= it->count || len < sizeof(int32_t) ||
-            !place_ports(it, head.part, body, len)) {
-            errno = EPROTO;
-            return birth_say_channel(birth);
-        }
-        got += len / sizeof(int32_t);
-    }
-    return true;
 }
 
 /* --- commands --- */
@@ -362,9 +280,11 @@ static bool send_commands(struct parts_birth *it)
 
 bool birth_on_ray(struct birth *birth)
 {
-    struct parts_birth it = {.birth = birth, .arena = &birth->run->arena};
+    /* The bridge waits for nodes within limits of its own, and says so. */
+    struct parts_birth it = {.birth = birth, .arena = &birth->run->arena, .deadline = INT64_MAX};
     return list_parts(&it) && find_folders(&it) && send_join(&it) && take_joined(&it) &&
-           send_setups(&it) && take_ports(&it) && send_commands(&it) && birth_describe(birth) &&
+           parts_send_setups(&it) && parts_take_ports(&it) && send_commands(&it) &&
+           birth_describe(birth) &&
            birth_send_file(birth, MSG_START, "", 0,
                            spec_write_outline(birth->commands, it.part_of_node, it.digests));
 }

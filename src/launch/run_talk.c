@@ -1,5 +1,6 @@
 /* run_talk.c - the driver and a supervisor that has not begun yet. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,13 +33,7 @@ static bool is_given_up(struct birth *birth)
 static void wait_for_more(const struct birth *birth, int64_t left)
 {
     struct pollfd fds[2] = {{birth->run->channel, POLLIN, 0}, {stop_fd(birth), POLLIN, 0}};
-    (void)poll(fds, 2, (int)left);
-}
-
-/* How long an answer may take: on Ray nodes are waited for, and whoever waits says so and has limits. */
-static int64_t deadline_of(const struct birth *birth)
-{
-    return birth->is_on_ray ? INT64_MAX : clock_ms() + ANSWER_MS;
+    (void)poll(fds, 2, left < INT_MAX ? (int)left : INT_MAX);
 }
 
 /* Whether what came is the supervisor's reason not to begin; says it. */
@@ -53,10 +48,11 @@ static bool is_refused(struct birth *birth)
     return true;
 }
 
-bool birth_expect(struct birth *birth, enum message_type type)
+bool birth_expect_until(struct birth *birth, enum message_type type, int64_t deadline,
+                        bool *is_late)
 {
     struct roost_run *run = birth->run;
-    int64_t deadline = deadline_of(birth);
+    *is_late = false;
     for (;;) {
         enum channel_result result = channel_receive(run->channel, &run->inbox);
         if (result == CHANNEL_OK && run->inbox.type == type)
@@ -69,17 +65,25 @@ bool birth_expect(struct birth *birth, enum message_type type)
             diag_hint(birth->diag, "is `program` the roost program that came with this library?");
             return false;
         }
-        int64_t left = deadline == INT64_MAX ? -1 : deadline - clock_ms();
-        if (deadline != INT64_MAX && left <= 0) {
-            diag_error(birth->diag, ROOST_ERR_TIMEOUT, NOWHERE,
-                       "the supervisor of the run gives no answer");
-            diag_hint(birth->diag, "the machine is very busy: try again");
-            return false;
-        }
-        if (is_given_up(birth))
+        int64_t left = deadline - clock_ms();
+        *is_late = left <= 0;
+        if (*is_late || is_given_up(birth))
             return false;
         wait_for_more(birth, left);
     }
+}
+
+bool birth_expect(struct birth *birth, enum message_type type)
+{
+    bool is_late;
+    if (birth_expect_until(birth, type, clock_ms() + ANSWER_MS, &is_late))
+        return true;
+    if (is_late) {
+        diag_error(birth->diag, ROOST_ERR_TIMEOUT, NOWHERE,
+                   "the supervisor of the run gives no answer");
+        diag_hint(birth->diag, "the machine is very busy: try again");
+    }
+    return false;
 }
 
 bool birth_say_channel(struct birth *birth)

@@ -229,8 +229,9 @@ void parts_end(struct supervisor *supervisor)
     for (int32_t part = 0; part < parts->count; part++)
         if (!parts->is_gone[part] && parts->channel >= 0 && !supervisor->is_driver_gone)
             outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_ENGINE,
-                       "%s does not say that it has ended everything",
-                       spec_string(&parts->spec.nodes, part));
+                       "%s does not say that it has ended everything: what is left there has "
+                       "ROOST_RUN_ID=%s",
+                       spec_string(&parts->spec.nodes, part), supervisor->setup.run_id);
     put(parts, -1, ROOST_PART_CLOSE, "", 0);
     wait_while(supervisor, has_bridge, CLOSE_MS);
 }

@@ -37,7 +37,8 @@ static void tell_logs(struct supervisor *supervisor, const struct worker *worker
         return;
     supervisor->has_told_full = true;
     outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
-               "its logs cannot be kept here: %s", strerror(errno));
+               "its logs cannot be kept in '%s/%d' of the run's folder: %s",
+               worker_component(supervisor, worker)->name, worker->rank, strerror(errno));
 }
 
 void parts_take_log(struct supervisor *supervisor, int32_t part, const char *body, size_t len)
@@ -103,6 +104,8 @@ static void fails(struct supervisor *supervisor, int32_t part, struct worker *wo
 {
     if (worker && worker->state == WORKER_ASKED)
         lives_lose(supervisor, worker, "");
+    if (supervisor->has_failed && supervisor->phase != PHASE_RUNNING)
+        return; /* all were asked to start at once: what one lacks the others often lack too */
     lives_fail(supervisor, worker, event->code, "%s: %s",
                spec_string(&supervisor->parts->spec.nodes, part), event->message);
 }

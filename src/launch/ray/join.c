@@ -48,12 +48,15 @@ void ray_join_put(struct text *out, const struct ray_join *join)
 {
     const struct roost_config *config = join->config;
     const char *address = roost_config_ray_address(config);
-    text_printf(out, "{\"run\":\"%s\",\"num_nodes\":%d,\"reserve\":%s,\"address\":", join->run_id,
-                (int)config->num_nodes, roost_config_ray_reserves(config) ? "true" : "false");
+    text_printf(out, "{\"run\":\"%s\",\"num_nodes\":%d,\"wait_ms\":%d,\"reserve\":%s,\"address\":",
+                join->run_id, (int)config->num_nodes, (int)join->wait_ms,
+                roost_config_ray_reserves(config) ? "true" : "false");
     if (address)
         text_json(out, sv_from(address));
     else
         text_puts(out, "null");
+    text_puts(out, ",\"view\":");
+    text_put(out, join->view.len ? join->view : sv_from("null"));
     text_puts(out, ",\"parts\":[");
     for (int32_t i = 0; i < join->part_count; i++) {
         text_puts(out, i ? "," : "");

@@ -11,6 +11,8 @@ struct ray_join {
     const struct roost_config *config;
     const struct roost_cluster *cluster;
     const struct commands *commands;
+    int32_t wait_ms;     /* for nodes to come */
+    struct strview view; /* what its managers tell, as JSON; empty = of nodes alone */
     const int32_t *node_of_part;
     int32_t part_count;
 };
