@@ -237,7 +237,7 @@ def warn_of_counts(value: _roost.Cluster, wanted: int) -> None:
 def open_ray(config: _roost.Config | None, cluster_cfg: Any, num_nodes: int | None, namespace: str | None, timeout: float) -> Any:
     from roost._ray_open import open_cluster
 
-    return open_cluster(config, section_of(cluster_cfg), num_nodes, namespace, timeout, lambda warnings: warn(warnings, 5))
+    return open_cluster(config, section_of(cluster_cfg), num_nodes, namespace, timeout, lambda warnings: warn(warnings, 6))
 
 
 def attach_ray(namespace: str | None) -> Any:

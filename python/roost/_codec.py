@@ -14,6 +14,7 @@ marshal does what pickle does, in half the time.
 
 Bytes that come from anywhere but the inherited channel of a worker must never be read here."""
 
+import importlib
 import itertools
 import marshal
 import pickle
@@ -60,7 +61,14 @@ def lend(value: Any) -> Any:
     return tuple(map(lend, value)) if type(value) is tuple else value
 
 
-def pickle_value(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes:
+class ByValue:
+    """The module that pickles what goes by value. It knows a class again that it has sent or got before: both sides of a
+    call have the same one, and Ray has its own."""
+
+    module = "cloudpickle"
+
+
+def pickle_value(value: Any, buffers: list[pickle.PickleBuffer] | None, module: str | None = None) -> bytes:
     """The pickle; `buffers` takes the memory that is not in it, None has everything in it."""
     take = None if buffers is None else buffers.append
     try:
@@ -71,9 +79,8 @@ def pickle_value(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes
         pass
     if buffers is not None:
         buffers.clear()
-    import cloudpickle
-
-    return cloudpickle.dumps(value, PROTOCOL, buffer_callback=take)  # type: ignore[no-any-return]
+    by_value = importlib.import_module(module or ByValue.module)
+    return by_value.dumps(value, PROTOCOL, buffer_callback=take)  # type: ignore[no-any-return]
 
 
 def padding(length: int) -> bytes:

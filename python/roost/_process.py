@@ -22,6 +22,7 @@ def prepare_process(environ: Mapping[str, str], catch_system_failure: bool) -> N
 
 def catch_failures() -> None:
     """A signal of the list prints the stack of every thread, whatever they are doing, and kills the process."""
+    faulthandler.disable()  # Ray, or PYTHONFAULTHANDLER, may have enabled it: then it would stay below what comes now
     for number in (*FAILURE_SIGNALS, *CRASH_SIGNALS):
         _roost.die_on(number)
     # They go on to the handlers that were there before, the ones above.

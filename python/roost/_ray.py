@@ -16,31 +16,27 @@ from roost._allocate import place_one
 from roost._arguments import fault
 from roost._attach import view_of
 from roost._cluster import Cluster
-from roost._engine import LaunchRequest, Outcome
-from roost._errors import EngineError, Timeout
-from roost._handle import failure_of
-from roost._host import Answer
+from roost._engine import LaunchRequest
+from roost._errors import EngineError
 from roost._nodes import NodeInfo
-from roost._ray_cluster import MANAGERS_GONE, again, alive_nodes, check_alive, state, told
-from roost._ray_group import AsyncHosted, Hosted, Rank, RayGroup, death_words, differences, kill_actors, named_actors, payload_of, rank_names, wait_names_free
+from roost._ray_cluster import MANAGERS_GONE, again, alive_nodes, check_alive, is_taken, leave, told
+from roost._ray_group import RayGroup, kill_actors, named_actors, rank_names, wait_names_free
 from roost._ray_holdings import Devices
+from roost._ray_launch import NAME_SECONDS, Launch, find_group
 from roost._ray_ledger import forget
-from roost._ray_logs import RayLogs, Source
+from roost._ray_logs import RayLogs
 from roost._ray_managers import NAMES, Manager
-from roost._ray_nodes import environ_texts, probe_nodes
-from roost._ray_ports import RayPorts
-from roost._ray_reserve import Reservation, devices_of
+from roost._ray_nodes import PROBE_SECONDS, environ_texts, own_place, probe_nodes
+from roost._ray_ports import RayPorts, SinglePorts
+from roost._ray_reserve import Reservation, devices_of, plan_devices
 from roost._words import warn
 
 log = logging.getLogger("roost")
 
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 ID_LENGTH = 8
-PROBE_SECONDS = 120.0
 MANAGER_SECONDS = 120.0
-NAME_SECONDS = 30.0
 END_SECONDS = 5.0
-SIZE_SECONDS = 5.0
 
 
 def new_run_id() -> str:
@@ -67,9 +63,11 @@ class RayEngine:
         self._nodes = [value.node(rank) for rank in range(value.num_nodes)]
         self.ids = [node["id"] for node in self._nodes]
         self._managers: dict[str, Any] = {}
-        self._ports = RayPorts(ray, run_id, self._affinity, self.node_words, self._check_node)
+        self._ports = RayPorts(ray, run_id, self._affinity, self.node_words, self._check_node, self._environment_here)
         self._groups: list[RayGroup] = []
-        self._allocated: list[Any] = []
+        self._parts: list[Any] = []  # actors of a run of commands
+        self._single = SinglePorts(self._ports)
+        self._pid = os.getpid()
         self._facts: dict[int, dict[str, Any]] = {}
         self._reservation: Reservation | None = None
         self._planned: Devices | None = None
@@ -83,7 +81,7 @@ class RayEngine:
     # --- birth
 
     def start_managers(self, section: Any) -> None:
-        """Raises ActorAlreadyExistsError when somebody else has the namespace. NodeManager comes last: it
+        """Raises what Ray does (is_taken) when somebody else has the namespace. NodeManager comes last: it
         tells others of the run, and what it tells is complete from its first moment."""
         made = self._managers
         try:
@@ -94,9 +92,9 @@ class RayEngine:
             self._await_managers(first)
             self._await_managers([self._start_manager("NodeManager", view | {"master_port": self.master_port})])
         except BaseException:
-            kill_actors(self._ray, [*made.values(), *self._ports.keepers.values()])
+            kill_actors(self._ray, list(made.values()))
             made.clear()
-            self._ports.keepers.clear()
+            self._ports.close()
             raise
 
     def _start_manager(self, name: str, view: dict[str, Any]) -> Any:
@@ -110,7 +108,8 @@ class RayEngine:
         return self._managers[name]
 
     def _await_managers(self, managers: list[Any]) -> None:
-        with told(self._ray, f"the managers of the run do not start on {self.node_words(0)}", "look at the raylet's log there; `ray status` lists the nodes"):
+        hint = "look at the raylet's log there; `ray status` lists the nodes"
+        with told(self._ray, f"the managers of the run do not start on {self.node_words(0)}", hint, MANAGER_SECONDS):
             self._ray.get([again(manager.epoch).remote() for manager in managers], timeout=MANAGER_SECONDS)
 
     def find_managers(self) -> None:
@@ -139,15 +138,20 @@ class RayEngine:
         check_alive(self._ray, {self.ids[0]: self.node_words(0)}, MANAGERS_GONE)
 
     def keep_facts(self, facts: Mapping[str, dict[str, Any]]) -> None:
-        self._facts = {rank: facts[node] for rank, node in enumerate(self.ids) if node in facts}
+        self._facts |= {rank: facts[node] for rank, node in enumerate(self.ids) if node in facts}
 
     def facts(self, node_rank: int) -> dict[str, Any]:
-        """What the probe told of a node; an attached process asks when it needs to know."""
-        if node_rank not in self._facts:
-            nodes = [node for node in alive_nodes(self._ray) if node["NodeID"] in self.ids]
+        """What the probe told of a node."""
+        self._learn({node_rank})
+        return self._facts[node_rank]
+
+    def _learn(self, node_ranks: set[int]) -> None:
+        """An attached process asks nodes when it needs to know, and no others."""
+        wanted = {self.ids[node_rank] for node_rank in node_ranks - self._facts.keys()}
+        if wanted:
+            nodes = [node for node in alive_nodes(self._ray) if node["NodeID"] in wanted]
             answers = probe_nodes(self._ray, nodes, PROBE_SECONDS)
             self.keep_facts({node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)})
-        return self._facts[node_rank]
 
     def complete(self, node: NodeInfo) -> None:
         """What only the node itself knows; its environment only where it was probed, in the driver."""
@@ -165,21 +169,8 @@ class RayEngine:
     def _planned_devices(self) -> Devices:
         """All that the config places: reserved together, by one placement group."""
         if self._planned is None:
-            self._planned = self._plan_devices()
+            self._planned = plan_devices(self.config, self.value, self.ids)
         return self._planned
-
-    def _plan_devices(self) -> Devices:
-        planned: Devices = {}
-        if self.config is None or not self.config.components:
-            return planned
-        try:
-            plan = _roost.Plan(self.config, self.value)
-        except _roost.Error:  # a config for another mode of placement: each group brings its own
-            return planned
-        for component in self.config.components:
-            for node, numbers in devices_of(plan.placements(component), self.value, self.ids).items():
-                planned.setdefault(node, set()).update(numbers)
-        return planned
 
     def reserve(self, wanted: Devices, timeout: float) -> str | None:
         """The token of what is held; None for nothing."""
@@ -196,16 +187,12 @@ class RayEngine:
 
     # --- ports
 
-    def _lease_wants(self, wants: Sequence[tuple[int, int, str | None, int, bool]], owner: str) -> tuple[int, ...]:
-        """The first port of each want, leased on the node of its rank."""
-        by_node: dict[int, list[int]] = {}
-        for index, (_, node_rank, *_) in enumerate(wants):
-            by_node.setdefault(node_rank, []).append(index)
-        ports = [0] * len(wants)
-        for node_rank, indices in by_node.items():
-            for index, port in zip(indices, self._ports.lease(node_rank, tuple(wants[index][3] for index in indices), owner), strict=True):
-                ports[index] = port
-        return tuple(ports)
+    def _environment_here(self, node_rank: int) -> list[str] | None:
+        """That of a node which this process is on, in its network, as who runs Ray there."""
+        if self.ids[node_rank] != self._ray.get_runtime_context().get_node_id():
+            return None
+        facts = self.facts(node_rank)
+        return environ_texts(facts["env"]) if facts.get("place") == own_place() else None
 
     # --- what every process is given
 
@@ -214,8 +201,9 @@ class RayEngine:
         own node's."""
         placements = request.placements
         node_of_rank = memoryview(placements.column("cluster_node_rank")).tolist()
+        self._learn(set(node_of_rank))
         first = self._processes(request, node_of_rank[0])
-        ports = self._lease_wants(first.wants, owner)
+        ports = self._ports.lease_wants(first.wants, owner)
         facts = (self.run_id, self.namespace, self._nodes[node_of_rank[0]]["address"], ports)
         made = {node_of_rank[0]: first.fill(*facts)}
         for node_rank in node_of_rank:
@@ -255,7 +243,7 @@ class RayEngine:
             self.keep_logs(None)
         try:
             with self._logs.launching(request.name if request.disable_distributed_log else None) if self._logs else contextlib.nullcontext():
-                group = self._begin(request, names, deadline)
+                group = Launch(self, request, deadline).begin()
         except BaseException:
             self._unreserve(token)
             raise
@@ -263,60 +251,36 @@ class RayEngine:
         self._groups.append(group)
         return group
 
-    def _begin(self, request: LaunchRequest, names: list[str], deadline: float) -> RayGroup:
-        owner = secrets.token_hex(8)  # a name may be used again
-        try:
-            environments = self.environments(request, owner)
-            ranks = self._create(request, names, environments)
-        except BaseException:
-            self._ports.free(owner)
-            raise
-        group = RayGroup(self._ray, request.name, ranks, self._logs, lambda: self._ports.free(owner))
-        try:
-            self._await_ready(request, group, ranks, environments, deadline)
-        except BaseException:
-            group.close()
-            wait_names_free(self._ray, set(names), self.namespace, NAME_SECONDS)
-            raise
-        return group
-
     def _check_names(self, names: set[str]) -> None:
-        taken = names & named_actors(self._ray, self.namespace)
-        closed = {f"{group.name}:{rank}" for group in self._groups if group._is_closed for rank in range(group.world_size)}
+        there = named_actors(self._ray, self.namespace)
+        taken = names & there
+        closed = self._closed_names(there)
         if taken and taken <= closed:
             taken = wait_names_free(self._ray, taken, self.namespace, NAME_SECONDS)
         if taken:
-            raise self._taken(sorted(taken)[0])
+            raise self.taken(sorted(taken)[0])
 
-    def _taken(self, name: str) -> EngineError:
+    def _closed_names(self, there: set[str]) -> set[str]:
+        """Of groups that were closed and may still be there; others are forgotten, as a driver may launch without end."""
+        found: set[str] = set()
+        for group in [group for group in self._groups if group._is_closed]:
+            names = set(rank_names(group.name, group.world_size))
+            found |= names
+            if not names & there:
+                with contextlib.suppress(ValueError):  # another thread was first
+                    self._groups.remove(group)
+        return found
+
+    def find_group(self, name: str) -> RayGroup:
+        return find_group(self, name)
+
+    def taken(self, name: str) -> EngineError:
         return fault(
             EngineError, f"a worker named '{name}' is in namespace '{self.namespace}' already",
-            hint="launch it under another name, or close the group that has it", code="name",
+            hint="use another name, or end the group or actor that has it", code="name",
         )  # fmt: skip
 
-    def _create(self, request: LaunchRequest, names: list[str], environments: list[tuple[dict[str, str], str | None]]) -> list[Rank]:
-        from roost._host import has_async_methods
-
-        ray = self._ray
-        is_async = has_async_methods(request.cls)
-        actor = ray.remote(AsyncHosted if is_async else Hosted)
-        payload = ray.put(payload_of(ray, request))
-        ranks: list[Rank] = []
-        try:
-            for rank, (name, (variables, interpreter)) in enumerate(zip(names, environments, strict=True)):
-                node_rank = request.placements[rank].cluster_node_rank
-                made = actor.options(
-                    **self._options(name, node_rank, variables, request.interpreters.get(rank) or interpreter, request.max_concurrency)
-                ).remote(payload, sorted(variables), request.surroundings, request.catch_system_failure)
-                ranks.append(Rank(rank, made, self.node_words(node_rank)))
-        except BaseException as error:
-            kill_actors(ray, [rank.actor for rank in ranks])
-            if isinstance(error, ray.exceptions.ActorAlreadyExistsError):
-                raise self._taken(names[len(ranks)]) from error
-            raise
-        return ranks
-
-    def _options(self, name: str, node_rank: int, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None) -> dict[str, Any]:
+    def options(self, name: str, node_rank: int, variables: Mapping[str, str], interpreter: str | None, max_concurrency: int | None) -> dict[str, Any]:
         runtime_env: dict[str, Any] = {"env_vars": dict(variables)}
         if interpreter:
             runtime_env["py_executable"] = interpreter
@@ -334,68 +298,6 @@ class RayEngine:
             options["max_concurrency"] = max_concurrency
         return options
 
-    def _await_ready(self, request: LaunchRequest, group: RayGroup, ranks: list[Rank], environments: list[tuple[dict[str, str], str | None]], deadline: float) -> None:
-        """Every rank is there, made its worker, and is where and what the plan says."""
-        ray = self._ray
-        waiting = {again(rank.actor.report).remote(): rank for rank in ranks}
-        while waiting:
-            left = deadline - time.monotonic()
-            ready, _ = ray.wait(list(waiting), num_returns=1, timeout=max(0.0, left))
-            if not ready:
-                late = next(iter(waiting.values()))
-                raise fault(
-                    Timeout, f"group {request.name!r} was not ready after {request.timeout:g} s: {len(ranks) - len(waiting)} of {len(ranks)} processes of "
-                    f"{request.name!r} are ready; {request.name}/{late.rank} on {late.node} is not",
-                    hint="look at the nodes' logs, or pass a larger timeout",
-                )  # fmt: skip
-            for ref in ready:
-                rank = waiting.pop(ref)
-                self._check_ready(request, rank, ref, environments[rank.rank][0])
-
-    def _check_ready(self, request: LaunchRequest, rank: Rank, ref: Any, planned: dict[str, str]) -> None:
-        placement = request.placements[rank.rank]
-        try:
-            report = self._ray.get(ref)
-        except Exception as error:
-            outcome = Outcome(rank.rank, "unknown", error=death_words(error, rank.node))
-            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from error
-        if self._logs:
-            rank.source = Source(request.name, rank.rank, self._nodes[placement.cluster_node_rank]["address"], report.pid, not request.disable_distributed_log)
-            self._logs.know(rank.source)
-        if report.failure is not None:
-            outcome = Answer(failure=report.failure).outcome(rank.rank)
-            raise failure_of(request.name, outcome, request.placements, "to start", outcomes=[outcome]) from outcome.exception
-        wrong = differences(planned, report, self.ids[placement.cluster_node_rank])
-        if wrong:
-            raise fault(EngineError, f"rank {rank.rank} of '{request.name}' is not as planned: {'; '.join(wrong[:5])}", hint="something between Ray and the worker changes its environment: sitecustomize, a plugin of Ray, py_executable")
-
-    def find_group(self, name: str) -> RayGroup:
-        taken = named_actors(self._ray, self.namespace)
-        found = {int(rank): f"{group}:{rank}" for group, _, rank in (other.rpartition(":") for other in taken) if group == name and rank.isdecimal()}
-        if not found:
-            known = sorted({other.rpartition(":")[0] for other in taken if ":" in other})
-            raise fault(EngineError, f"there is no group '{name}' in namespace '{self.namespace}'", hint=f"running are: {', '.join(known) or 'none'}", code="name")
-        with told(self._ray, f"group '{name}' has just ended", "launch it again"):
-            actors = {rank: self._ray.get_actor(actor, namespace=self.namespace) for rank, actor in found.items()}
-        size = max(self._world_size(list(actors.values())), *(rank + 1 for rank in actors), 1)
-        return RayGroup(self._ray, name, [Rank(rank, actors[rank], self._words_of(actors[rank])) if rank in actors else Rank.gone(rank) for rank in range(size)])
-
-    def _words_of(self, actor: Any) -> str:
-        """The node of an actor, which Ray knows also of one that is busy."""
-        try:
-            node_id = state().actors(actor._actor_id.hex())["Address"]["NodeID"]
-            return self.node_words(self.ids.index(node_id))
-        except (KeyError, TypeError, ValueError):  # it has just ended
-            return "its node"
-
-    def _world_size(self, actors: list[Any]) -> int:
-        """As any of them tells that is not busy; 0 when all are."""
-        answered, _ = self._ray.wait([again(actor.report).remote() for actor in actors], num_returns=1, timeout=SIZE_SECONDS)
-        try:
-            return int(self._ray.get(answered[0]).variables["WORLD_SIZE"]) if answered else 0
-        except Exception:  # it has just ended
-            return 0
-
     # --- one actor by hand
 
     def allocate(
@@ -406,28 +308,30 @@ class RayEngine:
         self._check_managers()
         self._check_names({name})
         self._check_node(node_rank)
+        owner = self._single.owner()
         token = self.reserve({self.ids[node_rank]: {gpu_id}} if gpu_id is not None else {}, PROBE_SECONDS)
         try:
-            options = self._options(name, node_rank, self._environment_of_one(cls, name, node_rank, gpu_id, variables), interpreter, max_concurrency)
+            options = self.options(name, node_rank, self._environment_of_one(cls, name, node_rank, gpu_id, variables, owner), interpreter, max_concurrency)
             actor = self._ray.remote(cls).options(**options).remote(*args, **kwargs)
         except BaseException as error:
             self._unreserve(token)
-            if isinstance(error, self._ray.exceptions.ActorAlreadyExistsError):
-                raise self._taken(name) from error
+            self._ports.free(owner)
+            if is_taken(self._ray, error):
+                raise self.taken(name) from error
             raise
         self._reserved().keep(token)
-        self._allocated.append(actor)
+        self._single.note(actor, owner)
         return actor
 
-    def _environment_of_one(self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str]) -> dict[str, str]:
+    def _environment_of_one(self, cls: type, name: str, node_rank: int, gpu_id: int | None, variables: Mapping[str, str], owner: str) -> dict[str, str]:
         """What the process would have as a group of one, as on this machine; the caller's own variables win."""
         placements = place_one(Cluster._of(self.value, self.config, None), node_rank, gpu_id)
-        return self.environments(LaunchRequest(cls, (), {}, name.replace(":", "."), placements, env=dict(variables)), self.run_id)[0][0]
+        return self.environments(LaunchRequest(cls, (), {}, name.replace(":", "."), placements, env=dict(variables)), owner)[0][0]
 
     # --- end
 
     def close(self) -> None:
-        if self._is_closed:
+        if self._is_closed or os.getpid() != self._pid:  # a fork of the driver ends nothing of it
             return
         self._is_closed = True
         ray = self._ray
@@ -437,16 +341,16 @@ class RayEngine:
             self._leave()
         finally:
             if self._is_owner:
-                ray.shutdown()
+                leave(ray)
 
     def _leave(self) -> None:
         ray = self._ray
         for group in self._groups:
             group.close()
-        kill_actors(ray, self._allocated)
+        kill_actors(ray, [*self._parts, *self._single.actors()])
         if self._reservation:
             self._reservation.close(not self._is_owner)
-        kill_actors(ray, list(self._ports.keepers.values()))
+        self._ports.close()
         if not self._is_owner:
             return
         with contextlib.suppress(Exception):  # one that is gone writes nothing

@@ -4,23 +4,26 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from roost._ray_cluster import version_numbers
 from roost._ray_holdings import Devices, Hold, Kinds
 
 log = logging.getLogger("roost")
 
+HEEDS_LABELS = (2, 49)  # before it Ray takes labels of nodes for bundles, and places them anywhere
+
 
 def create_group(namespace: str, token: str, wanted: Devices, kinds: Kinds) -> Any:
     """Asked for, not waited for; it ends with the process that asks."""
+    import ray
     from ray.util.placement_group import placement_group
 
     bundles = [{kinds[node][0]: float(len(numbers))} for node, numbers in wanted.items()]
     name = f"{namespace}-{token}"
-    try:
+    if version_numbers(ray.__version__) >= HEEDS_LABELS:
         return placement_group(bundles, strategy="SPREAD", name=name, bundle_label_selector=[{"ray.io/node-id": node} for node in wanted])
-    except TypeError:  # before Ray 2.49: a node is named by the resource that is its address
-        for bundle, node in zip(bundles, wanted, strict=True):
-            bundle[f"node:{kinds[node][1]}"] = 0.001
-        return placement_group(bundles, strategy="SPREAD", name=name)
+    for bundle, node in zip(bundles, wanted, strict=True):
+        bundle[f"node:{kinds[node][1]}"] = 0.001  # the resource that is its address
+    return placement_group(bundles, strategy="SPREAD", name=name)
 
 
 def remove_group(group: Any) -> None:

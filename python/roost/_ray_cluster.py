@@ -17,6 +17,7 @@ from roost import _roost
 from roost._arguments import fault
 from roost._cluster import Cluster
 from roost._errors import EngineError, Timeout
+from roost._ray_token import check_token, forget_mode, has_token, mode_for, private_token, token_hint
 
 log = logging.getLogger("roost")
 
@@ -25,6 +26,7 @@ SAFE = (2, 54)  # below it are faults that let others run code in a cluster
 SAY_EVERY = 5.0
 POLL_EVERY = 0.2
 CONNECT_SECONDS = 10.0
+PAGE_SECONDS = 2.0
 MANAGERS_GONE = "managers end with node rank 0 and with their driver: groups that run can still be called, new ones need a new run"
 
 # <net/if.h>
@@ -86,6 +88,18 @@ def is_answering(address: str) -> bool:
         return False
 
 
+def is_page(address: str) -> bool:
+    """Whether who listens there answers as web servers do, the dashboard among them. Ray would knock for a minute."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS) as asked:
+            asked.settimeout(PAGE_SECONDS)
+            asked.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+            return asked.recv(5) == b"HTTP/"
+    except OSError:  # also of one that waits for more, or hangs up
+        return False
+
+
 def own_cluster() -> str | None:
     """The address of a living cluster that this user started on this machine, as Ray notes it down."""
     folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray chooses it
@@ -97,6 +111,13 @@ def own_cluster() -> str | None:
     except OSError:
         return None
     return address if address and is_answering(address) else None
+
+
+def page_fault(address: str, source: str) -> EngineError:
+    return fault(
+        EngineError, f"{source} is '{address}', which is a web server's and not the Ray cluster's",
+        hint="the dashboard has an address of its own: give the one of the head, which `ray start --head` printed (port 6379 unless another was chosen)",
+    )  # fmt: skip
 
 
 def find_address(configured: str | None, say: Callable[[str], None] | None = log.warning) -> str | None:
@@ -111,42 +132,24 @@ def find_address(configured: str | None, say: Callable[[str], None] | None = log
             if found:
                 return found
             raise fault(EngineError, f"{source} is 'auto', but no Ray cluster of this user runs on this machine", hint="start one with `ray start --head`, or name its address")
-        if "://" not in address and not is_answering(address):
+        if address.startswith(("http://", "https://")):
+            raise page_fault(address, source)
+        if "://" in address:  # Ray's tables, which much is asked of, are not to be had through a client
+            raise fault(
+                EngineError, f"{source} is '{address}', but a cluster is joined as one of its nodes, and not through Ray's client",
+                hint="give the address host:port of the cluster's head, and run on one of its nodes",
+            )  # fmt: skip
+        if not address.rpartition(":")[2].isdecimal():
+            raise fault(EngineError, f"{source} is '{address}', which names no port", hint="give the address host:port that `ray start --head` printed (port 6379 unless another was chosen)")
+        if not is_answering(address):
             raise fault(EngineError, f"nobody answers at {address}, which {source} names as the Ray cluster", hint="is it running, and is this the address that `ray start --head` printed?")
+        if is_page(address):
+            raise page_fault(address, source)
         return address
     found = own_cluster()
     if found is None and say:
         say("no Ray cluster of this user was found here and RAY_ADDRESS is not set: one is started, for this program alone")
     return found
-
-
-def check_token() -> None:
-    """Ray itself ends the process where it is to use a token and has none."""
-    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN", "").strip():
-        return
-    path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
-    try:
-        is_there = bool(path.read_text().strip())
-    except OSError:
-        is_there = False
-    if not is_there:
-        raise fault(
-            EngineError, f"RAY_AUTH_MODE is 'token', but there is no token in {path}",
-            hint="copy the cluster's token file there, or set RAY_AUTH_TOKEN_PATH to it",
-        )  # fmt: skip
-
-
-@contextlib.contextmanager
-def private_token() -> Iterator[None]:
-    """A token that Ray makes for a cluster of its own is for this user; Ray lets everybody read it."""
-    path = Path.home() / ".ray" / "auth_token"
-    was_there = path.exists()
-    try:
-        yield
-    finally:
-        if not was_there:
-            with contextlib.suppress(OSError):
-                path.chmod(0o600)
 
 
 @contextlib.contextmanager
@@ -162,17 +165,15 @@ def plain_errors(where: str) -> Iterator[None]:
         # Somebody listens there, as was seen before: Ray tells a refusal and a silence with the same words.
         is_refused = isinstance(error, ConnectionError) or "uthenticat" in kind + words or "token" in words.lower()
         if is_refused:
-            raise fault(
-                EngineError, f"the Ray cluster {where} does not accept this process: its token is missing or wrong, or it is no Ray cluster",
-                hint="set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the cluster's token file, or RAY_AUTH_MODE=disabled where it has none",
-            ) from error  # fmt: skip
+            raise fault(EngineError, f"the Ray cluster {where} does not accept this process: its token is missing or wrong, or it is no Ray cluster", hint=token_hint()) from error
         line = words.splitlines()[0] if words else kind
-        raise fault(EngineError, f"cannot join the Ray cluster {where}: {line}", hint="`ray status` there tells how it is") from error
+        raise fault(EngineError, f"cannot join the Ray cluster {where}: {line}", hint="is this the address that `ray start --head` printed, and not that of its dashboard? `ray status` there tells how it is") from error
 
 
 @contextlib.contextmanager
-def told(ray: Any, what: str, hint: str) -> Iterator[None]:
-    """What Ray raises, in one line that begins with `what`; our own errors stay what they are, also from an actor."""
+def told(ray: Any, what: str, hint: str, seconds: float | None = None) -> Iterator[None]:
+    """What Ray raises, in one line that begins with `what`; our own errors stay what they are, also from an actor. `seconds` is
+    how long is waited."""
     try:
         yield
     except (ray.exceptions.RayError, ValueError) as error:  # Ray says with the latter that it knows no such actor
@@ -183,26 +184,32 @@ def told(ray: Any, what: str, hint: str) -> Iterator[None]:
             raise
         is_late = isinstance(error, ray.exceptions.GetTimeoutError)
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise fault(Timeout if is_late else EngineError, what if is_late else f"{what}: {line}", hint=hint) from error
+        if is_late:
+            raise fault(Timeout, what if seconds is None else f"{what}, after {seconds:g} seconds", hint=hint) from error
+        raise fault(EngineError, f"{what}: {line}", hint=hint) from error
 
 
 def connect(ray: Any, address: str | None, namespace: str) -> None:
     """Joins, or starts a cluster of this machine alone."""
     settings: dict[str, Any] = {"namespace": namespace, "logging_level": logging.WARNING}
     if address is None:
-        with plain_errors("of this machine"), private_token():
+        with plain_errors("of this machine"), private_token(), mode_for(None):
             ray.init(address="local", include_dashboard=False, **settings)
     else:
         check_token()
-        with plain_errors(f"at {address}"):
+        with plain_errors(f"at {address}"), mode_for(address):
             knock(ray, address)
             ray.init(address=address, **settings)
 
 
+def leave(ray: Any) -> None:
+    """The process is as it was before it joined."""
+    ray.shutdown()
+    forget_mode()
+
+
 def knock(ray: Any, address: str) -> None:
     """One question with the token: ray.init() would ask twenty times, and print each refusal."""
-    if "://" in address:
-        return
     try:
         importlib.import_module("ray._raylet").GcsClient(address=address)
     except ray.exceptions.RayError:
@@ -221,21 +228,18 @@ def again(method: Any) -> Any:
     return method.options(max_task_retries=3)
 
 
+def is_taken(ray: Any, error: BaseException) -> bool:
+    """Whether Ray refuses to make an actor as another one has its name."""
+    kind = getattr(ray.exceptions, "ActorAlreadyExistsError", None)  # before 2.48 a ValueError like any other
+    return isinstance(error, kind) if kind else isinstance(error, ValueError) and "already exists" in str(error)
+
+
 def refuse_initialised(ray: Any) -> None:
     if ray.is_initialized():
         raise fault(
             EngineError, "Ray was initialised before the Cluster, with a namespace and settings that are not roost's",
             hint="do not call ray.init(): the Cluster does it",
         )  # fmt: skip
-
-
-def has_token() -> bool:
-    """Whether this process says a token, and wants to hear one."""
-    try:
-        from ray._private.authentication.authentication_utils import is_token_auth_enabled
-    except ImportError:
-        return False
-    return bool(is_token_auth_enabled())
 
 
 def warn_open(ray: Any) -> None:
@@ -296,12 +300,12 @@ def wait_for_nodes(ray: Any, count: int, timeout: float, address: str, say: Call
         now = time.monotonic()
         there = ", ".join(sorted(map(node_words, nodes))) or "none"
         missing = f"{count - len(nodes)} of {count} nodes are missing; there: {there}"
-        cure = f"on each missing node: ray start --address={address}"
+        cure = f"on each missing node: {'RAY_AUTH_MODE=token ' if has_token() else ''}ray start --address={address}"
         if now - start >= timeout:
             raise fault(Timeout, f"{missing}, after {timeout:g} seconds", hint=cure)
         if now - said >= SAY_EVERY:
             said = now
-            say(f"waiting for nodes: {missing} ({cure})")
+            say(f"waiting for nodes: {missing} ({cure}); {start + timeout - now:.0f} seconds are left")
         time.sleep(min(POLL_EVERY, max(0.0, start + timeout - now)))
 
 
@@ -311,8 +315,15 @@ def namespaces_with(ray: Any, names: Collection[str]) -> set[str]:
 
 
 def running_namespaces(ray: Any) -> set[str]:
-    """Where a run is: its NodeManager comes last."""
-    return namespaces_with(ray, {"NodeManager"})
+    """Where a run is: its NodeManager comes last. Other programs have actors of that name, RLinf is one."""
+    return {namespace for namespace in namespaces_with(ray, {"NodeManager"}) if is_ours(ray, namespace)}
+
+
+def is_ours(ray: Any, namespace: str) -> bool:
+    try:
+        return hasattr(ray.get_actor("NodeManager", namespace=namespace), "describe")
+    except ValueError:  # it has just ended
+        return False
 
 
 def next_namespace(taken: set[str]) -> str:

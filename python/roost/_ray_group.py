@@ -4,8 +4,10 @@ An actor hosts its worker as a process of the local engine does (roost._host); a
 and ends in exactly one outcome a rank. Ray never makes an actor or a call again by itself."""
 
 import asyncio
+import contextlib
 import os
 import pickle
+import pickletools
 import secrets
 import sys
 import threading
@@ -13,16 +15,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from roost._codec import pickle_value
+from roost._codec import ByValue, pickle_value
 from roost._engine import Answered, LaunchRequest, Outcome, Surroundings
 from roost._handle import CallSite, Handle
 from roost._host import Answer, Failure, Host
 from roost._managers import set_transport
+from roost._ray_fork import check_owner, note_join
 from roost._ray_logs import RayLogs, Source
 from roost._ray_nodes import node_environment
 from roost._ray_transport import RayTransport
 
 MARK_SECONDS = 2.0
+BY_VALUE = "ray.cloudpickle"  # what Ray, and payload_of, send classes of the main script with
+DEAD = 4  # in Ray's table of actors
 INLINE_BYTES = 64 << 10  # arguments up to this go along with each call, larger ones are stored once
 
 
@@ -41,10 +46,15 @@ class Report:
 class Hosted:
     """The actor."""
 
-    def __init__(self, payload: bytes, names: Sequence[str], surroundings: Surroundings, catch_system_failure: bool) -> None:
+    def __init__(self, payload: bytes, names: Sequence[str], surroundings: Surroundings, catch_system_failure: bool, folder: str | None = None) -> None:
         import ray
         from ray import cloudpickle
 
+        if folder is not None:
+            with contextlib.suppress(OSError):  # the node does not have it
+                os.chdir(folder)
+
+        ByValue.module = BY_VALUE
         if "OMP_NUM_THREADS" not in {*names, *node_environment()}:
             # Ray's, for actors that ask for no CPU; before anything of the worker's is loaded that reads it.
             os.environ.pop("OMP_NUM_THREADS", None)
@@ -56,6 +66,7 @@ class Hosted:
             self._report.failure = Failure.of(raised)
             return
         set_transport(RayTransport(ray, os.environ["ROOST_NAMESPACE"]))
+        note_join()
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
         self._report.failure = self._host.failure
 
@@ -100,15 +111,29 @@ def read_call(payload: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]] | Ans
     try:
         return pickle.loads(payload)  # type: ignore[no-any-return]
     except BaseException as raised:
-        failure = Failure.of(raised)
-        return Answer(None, Failure(f"the arguments cannot be read there: {failure.error}", failure.traceback, failure.carried))
+        # The first word of what was sent.
+        method = next(word for _, word, _ in pickletools.genops(payload) if isinstance(word, str))
+        return unreadable(method, Failure.of(raised, 1))
+
+
+def failed_reading(raised: BaseException) -> Failure:
+    """What Ray itself reads, large values, it raises within an error of its own."""
+    inner, trace = getattr(raised, "client_exc", None), getattr(raised, "traceback_str", None)
+    if not isinstance(inner, BaseException):
+        return Failure.of(raised, 1)
+    failure = Failure.of(inner)
+    return Failure(failure.error, trace or failure.traceback, failure.carried)
+
+
+def unreadable(method: str, failure: Failure) -> Answer:
+    return Answer(None, Failure(f"the arguments of {method!r} cannot be read: {failure.error}", failure.traceback, failure.carried))
 
 
 def write_call(ray: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What is sent along with a call: bytes, which Ray hands on unread. Large arguments, and memory that arrays lend,
     are put into Ray's store once, for all ranks."""
     memory: list[pickle.PickleBuffer] = []
-    payload = pickle_value((method, args, kwargs), memory)
+    payload = pickle_value((method, args, kwargs), memory, BY_VALUE)
     return ray.put((method, args, kwargs)) if memory or len(payload) > INLINE_BYTES else payload
 
 
@@ -129,11 +154,15 @@ def unpack(answer: Answer | bytes) -> Answer:
 def death_words(error: BaseException, node: str) -> str:
     """Ray's cause of an actor's end, in a line, with the node's rank."""
     words = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    return f"the worker on {node} has ended: {rays_cause(words)[:400]}"
+
+
+def rays_cause(words: str) -> str:
+    """What Ray says of an actor's end, without what it says of every end."""
     for start in ("The actor is dead because ", "The actor died because "):
         if start in words:
             words = words.partition(start)[2]
-    words = words.partition(" Some common causes")[0]
-    return f"the worker on {node} has ended: {words[:400]}"
+    return words.partition(" Some common causes")[0]
 
 
 class Rank:
@@ -153,6 +182,17 @@ class Rank:
         return made
 
 
+def is_known_dead(ray: Any, rank: Rank) -> bool:
+    """Whether Ray has told this process that the actor has ended. Ray says it to itself within milliseconds, and to nobody
+    else before a call fails; one that does not say it (before 2.49, or so) has every call sent."""
+    if rank.actor is None:
+        return True
+    try:
+        return bool(ray._private.worker.global_worker.core_worker.get_local_actor_state(rank.actor._actor_id) == DEAD)
+    except AttributeError:
+        return False
+
+
 class RayCall:
     """A call on its way."""
 
@@ -160,7 +200,9 @@ class RayCall:
         self._ray, self._method, self._ranks = ray, method, ranks
         self._refs: list[Any] = [None] * len(ranks)
         self._outcomes: list[Outcome | None] = [None] * len(ranks)
+        self._is_sent = [not is_known_dead(ray, rank) for rank in ranks]  # what Ray refuses to send certainly does not run
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         for index, rank in enumerate(ranks):
             if rank.end is not None:
                 self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
@@ -172,19 +214,22 @@ class RayCall:
                 self._outcomes[index] = Outcome(rank.rank, "not_run", error=rank.end)
 
     def _waiting(self) -> list[Any]:
+        check_owner(self._pid, "a call belongs to the process that made it")
         return [ref for ref, outcome in zip(self._refs, self._outcomes, strict=True) if outcome is None]
 
     def wait(self, timeout: float | None) -> bool:
         refs = self._waiting()
         if not refs:
             return True
+        start = time.monotonic()
         try:
             # The usual way, and a quick one: every rank has a value, and all are fetched at once.
             answers = self._ray.get(refs, timeout=timeout)
         except self._ray.exceptions.GetTimeoutError:
             return False
         except Exception:  # some rank has none: each is told apart
-            _, left = self._ray.wait(refs, num_returns=len(refs), timeout=timeout, fetch_local=False)
+            rest = None if timeout is None else max(0.0, start + timeout - time.monotonic())
+            _, left = self._ray.wait(refs, num_returns=len(refs), timeout=rest, fetch_local=False)
             return not left
         with self._lock:
             come = dict(zip(refs, answers, strict=True))
@@ -198,9 +243,7 @@ class RayCall:
         try:
             return unpack(answer).outcome(rank.rank)
         except Exception as error:
-            failure = Failure.of(error)
-            said = f"what {self._method!r} returned cannot be read here: {failure.error}"
-            return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
+            return unread(rank, error)
 
     def values(self, timeout: float) -> tuple[list[Any], list[Answered]] | None:
         if not self.wait(timeout) or any(outcome is None or outcome.kind != "value" for outcome in self._outcomes):
@@ -236,25 +279,30 @@ class RayCall:
             come = set(ready)
             for index, ref in enumerate(self._refs):
                 if self._outcomes[index] is None and ref in come:
-                    self._outcomes[index] = self._outcome(self._ranks[index], ref)
+                    self._outcomes[index] = self._outcome(index, ref)
                     self._refs[index] = None
 
-    def _outcome(self, rank: Rank, ref: Any) -> Outcome:
-        errors = self._ray.exceptions
+    def _outcome(self, index: int, ref: Any) -> Outcome:
+        errors, rank = self._ray.exceptions, self._ranks[index]
         try:
             return unpack(self._ray.get(ref)).outcome(rank.rank)
         except errors.ActorUnavailableError as error:  # it may be there again; whether this ran nobody knows
             return Outcome(rank.rank, "unknown", error=f"the worker on {rank.node} does not answer: {str(error).splitlines()[0]}")
         except (errors.RayActorError, errors.NodeDiedError, errors.OwnerDiedError, errors.ObjectLostError) as error:
             rank.end = rank.end or death_words(error, rank.node)
-            return Outcome(rank.rank, "unknown", error=rank.end)
-        except errors.RayTaskError as error:  # the host raises nothing: Ray could not send what it answered
+            return Outcome(rank.rank, "unknown" if self._is_sent[index] else "not_run", error=rank.end)
+        except errors.RayTaskError as error:  # the host raises nothing: Ray could not read what it was sent, or send what it answered
             cause = error.cause if isinstance(getattr(error, "cause", None), BaseException) else error
+            if isinstance(cause, errors.RaySystemError):
+                return unreadable(self._method, failed_reading(cause)).outcome(rank.rank)
             return Answer().unsendable(self._method, cause).outcome(rank.rank)
         except Exception as error:
-            failure = Failure.of(error)
-            said = f"what {self._method!r} returned cannot be read here: {failure.error}"
-            return Outcome(rank.rank, "error", error=said, traceback=failure.traceback)
+            return unread(rank, error)
+
+
+def unread(rank: Rank, raised: Exception) -> Outcome:
+    failure = failed_reading(raised)
+    return Outcome(rank.rank, "error", error=f"what it returned cannot be read here: {failure.error}", traceback=failure.traceback)
 
 
 class RayGroup:
@@ -264,6 +312,7 @@ class RayGroup:
         self._ray, self.name, self._ranks, self._logs, self._free_ports = ray, name, ranks, logs, free_ports
         self.world_size = len(ranks)
         self._is_closed = False
+        self._pid = os.getpid()
 
     @property
     def actors(self) -> list[Any]:
@@ -273,6 +322,7 @@ class RayGroup:
         method, ranks = site.method, [self._ranks[rank] for rank in site.ranks]
 
         def call(*args: Any, **kwargs: Any) -> Handle:
+            check_owner(self._pid, "a group belongs to the process that launched it")
             if self._is_closed:
                 site.refuse()
             return Handle(site, RayCall(self._ray, method, ranks, write_call(self._ray, method, args, kwargs)))
@@ -290,7 +340,7 @@ class RayGroup:
         return [asked[ref] for ref in done if not is_failed(self._ray, ref)]
 
     def close(self) -> None:
-        if self._is_closed:
+        if self._is_closed or self._pid != os.getpid():
             return
         self._is_closed = True
         if self._logs is not None and self._logs.is_kept:

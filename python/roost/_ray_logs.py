@@ -5,6 +5,7 @@ is becomes known when the rank is ready; what it wrote before is kept until then
 are where the local engine has them: <folder>/<run>/<group>/<rank>/stdout.log and stderr.log."""
 
 import contextlib
+import itertools
 import logging
 import os
 import threading
@@ -29,6 +30,13 @@ def process_of(batch: Batch) -> tuple[str, str]:
 
 def name_of(batch: Batch) -> str:
     return batch.get("actor_name") or ""
+
+
+def make_private(folder: Path) -> None:
+    """With all that is missing above it: mkdir(parents=True) leaves those to the umask."""
+    missing = list(itertools.takewhile(lambda path: not path.is_dir(), [folder, *folder.parents]))
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)  # another process of the run may be as far
 
 
 class Source:
@@ -164,7 +172,7 @@ class RayLogs:
     def _write(self, source: Source, batch: Batch) -> None:
         assert self._folder
         folder = self._folder / source.group / str(source.rank)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         path = folder / ("stderr.log" if batch.get("is_err") else "stdout.log")
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8", errors="surrogateescape") as file:

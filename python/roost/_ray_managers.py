@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from roost import _ray_books, _roost
-from roost._arguments import fault
 from roost._errors import EngineError
 from roost._ray_cluster import state
 from roost._ray_holdings import Holdings, Kinds, Plain, plain, sets
@@ -51,7 +50,8 @@ class Manager:
         self._registry.later()  # nobody waits
         if self._owners or self._holdings.holders():  # they may have ended since
             self._is_balanced = False
-            context.current_actor.epoch.remote()
+            own = context.current_actor  # before 2.49 a method does not keep its actor
+            own.epoch.remote()
 
     async def describe(self) -> dict[str, Any]:
         """What the run is, for processes that attach to it."""
@@ -201,7 +201,7 @@ class Manager:
             for token in [token for token, who in self._holdings.holders().items() if who in gone]:
                 with warned():
                     await self.let_go(token)
-            if not self._is_balanced:
+            if not self._is_balanced or self._holdings.own():  # somebody may have removed what the run itself reserved
                 with warned():
                     await self._balance()
             for owner in [owner for owner, who in self._owners.items() if who in gone]:

@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from roost import _roost
@@ -10,11 +10,12 @@ from roost._arguments import fault
 from roost._attach import cluster_of
 from roost._errors import EngineError
 from roost._managers import set_transport
-from roost._ray import MANAGER_SECONDS, PROBE_SECONDS, RayEngine, new_run_id
-from roost._ray_cluster import again, connect, find_address, inside_ray, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray import MANAGER_SECONDS, RayEngine, new_run_id
+from roost._ray_cluster import again, alive_nodes, connect, find_address, inside_ray, is_taken, leave, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_fork import check_joined, note_join
 from roost._ray_ledger import sweep
 from roost._ray_managers import NAMES
-from roost._ray_nodes import build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
+from roost._ray_nodes import LOCAL_NODE, answer_seconds, build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
 from roost._ray_transport import RayTransport
 
 current: RayEngine | None = None
@@ -23,28 +24,44 @@ current: RayEngine | None = None
 def keep(engine: RayEngine) -> RayEngine:
     global current
     current = engine
+    note_join()
     set_transport(RayTransport(engine._ray, engine.namespace, dict(engine._managers)))
     atexit.register(engine.close)
     return engine
 
 
-def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None, address: str | None = None) -> RayEngine:
+def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None, address: str | None = None, planned: dict[str, Any] | None = None) -> RayEngine:
     """Joins or starts Ray, waits for the nodes, and starts the managers of a new run. A process has one run on Ray: the
-    same wish again is answered by the same run. `address` stands in for that of a config."""
+    same wish again is answered by the same run. `address` stands in for that of a config. `planned` is the view of a cluster
+    that was planned for: its nodes, in their order, and its config are the run's."""
+    check_joined()
     made_with = (num_nodes, config and (config.text, config.paths), namespace)
     if current is not None and not current._is_closed:
         return same_run(current, made_with)
+    check_wish(config, num_nodes or 0)
     ray = load_ray()
     refuse_initialised(ray)
     found = find_address(config.ray_address if config else address)
     connect(ray, found, namespace or next_namespace(set()))
     try:
-        engine = keep(begin(ray, config, section, num_nodes, namespace, timeout, warn, run_id))
+        if planned is not None and found is None:
+            name_own_node(ray, planned)
+        engine = keep(begin(ray, config, section, num_nodes, namespace, timeout, warn, run_id, planned))
         engine.made_with = made_with
         return engine
     except BaseException:
-        ray.shutdown()
+        leave(ray)
         raise
+
+
+def check_wish(config: _roost.Config | None, num_nodes: int) -> None:
+    """A wish that contradicts itself is refused before anybody is waited for. Whether it does, the C library says first, of
+    any nodes; what else it says of these is nobody's concern."""
+    try:
+        _roost.Cluster(b"1x0", config, num_nodes)
+    except _roost.Error as error:
+        if error.code == "usage":
+            raise
 
 
 def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
@@ -58,35 +75,59 @@ def same_run(engine: RayEngine, made_with: Any) -> RayEngine:
 
 def begin(
     ray: Any, config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None,
+    planned: dict[str, Any] | None = None,
 ) -> RayEngine:  # fmt: skip
     warn_open(ray)
     sweep()
     gcs = ray.get_runtime_context().gcs_address
     wanted = (num_nodes or 0) if config is None else config.num_nodes
     nodes = wait_for_nodes(ray, max(1, wanted), timeout, gcs)
-    answers = probe_nodes(ray, nodes, min(timeout, PROBE_SECONDS), sorted({path for _, _, path in interpreters_of(config)}))
-    text = snapshot(nodes, answers)
-    value = build_cluster(text, config, num_nodes or 0)
-    warn(value.warnings)
+    if planned is not None:  # what others have is nobody's concern
+        ids = {node.get("id") for node in planned["nodes"]}
+        nodes = [node for node in nodes if node["NodeID"] in ids]
+    answers = probe_nodes(ray, nodes, answer_seconds(timeout), sorted({path for _, _, path in interpreters_of(config)}))
     facts = {node["NodeID"]: answer for node, answer in zip(nodes, answers, strict=True)}
-    check_interpreters(config, value, facts)
+    if planned is None:
+        value = build_cluster(snapshot(nodes, answers), config, num_nodes or 0)
+        warn(value.warnings)
+        check_interpreters(config, value, facts)
+    else:
+        value, config, section = planned_cluster(planned, facts)
     interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = run_id or new_run_id()
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
-            ray.shutdown()
+            leave(ray)
             connect(ray, gcs, chosen)
         engine = RayEngine(ray, chosen, run_id, value, config, True)
         try:
             engine.interpreters = interpreters
+            engine.keep_facts(facts)
             engine.start_managers(section)
             break
-        except ray.exceptions.ActorAlreadyExistsError as error:
+        except Exception as error:
+            if not is_taken(ray, error):
+                raise
             if namespace:
                 raise fault(EngineError, f"namespace '{namespace}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
-    engine.keep_facts(facts)
     return engine
+
+
+def name_own_node(ray: Any, planned: dict[str, Any]) -> None:
+    """A Ray that was started here has one node, with an id that no plan can know."""
+    (own,) = alive_nodes(ray)
+    for node in planned["nodes"]:
+        if node.get("id") == LOCAL_NODE:
+            node["id"] = own["NodeID"]
+
+
+def planned_cluster(planned: dict[str, Any], facts: Collection[str]) -> tuple[_roost.Cluster, _roost.Config | None, Any]:
+    for node in planned["nodes"]:
+        if node.get("id") not in facts:
+            raise fault(EngineError, f"node {node['node_rank']} of the plan ({node.get('id')}) is not in the Ray cluster", hint="plan against the nodes that are there now: `roost probe --engine ray`")
+    cluster = cluster_of(planned)
+    return cluster._value, cluster._config, cluster._section
 
 
 def choose_namespace(ray: Any) -> str:
@@ -95,6 +136,7 @@ def choose_namespace(ray: Any) -> str:
 
 def attach(namespace: str | None) -> RayEngine:
     """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
+    check_joined()
     if current is not None and not current._is_closed:
         return current
     wanted = namespace or os.environ.get("ROOST_NAMESPACE")
@@ -109,7 +151,7 @@ def attach(namespace: str | None) -> RayEngine:
     try:
         return keep(find_run(ray, wanted))
     except BaseException:
-        ray.shutdown()  # what was not found can still be begun
+        leave(ray)  # what was not found can still be begun
         raise
 
 

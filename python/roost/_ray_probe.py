@@ -1,6 +1,6 @@
 """`roost probe --engine ray`: the nodes of the live Ray cluster as a snapshot, on standard output.
 
-What goes wrong is an object of its own, {"error": ...}, and the exit status of its code."""
+What goes wrong is an object of its own, {"error": ...}."""
 
 import argparse
 import json
@@ -9,18 +9,15 @@ import os
 import sys
 
 from roost import _roost
-from roost._ray_cluster import alive_nodes, connect, find_address, load_ray, refuse_initialised, wait_for_nodes, warn_open
-from roost._ray_nodes import LOCAL_NODE, build_cluster, probe_nodes, snapshot
-
-STATUS = {"fit": 4, "hardware": 4, "usage": 2}  # all else is a failure of the engine
-
+from roost._ray_cluster import alive_nodes, connect, find_address, leave, load_ray, refuse_initialised, wait_for_nodes, warn_open
+from roost._ray_nodes import LOCAL_NODE, answer_seconds, probe_nodes, snapshot
 
 def say(words: str) -> None:
     print(f"roost: {words}", file=sys.stderr, flush=True)
 
 
 def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
-    """The snapshot, in node order."""
+    """The nodes as they were found. The program that asks settles and orders them."""
     ray = load_ray()
     refuse_initialised(ray)
     found = find_address(address, say)
@@ -28,20 +25,12 @@ def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
     try:
         warn_open(ray)
         nodes = wait_for_nodes(ray, num_nodes, timeout, ray.get_runtime_context().gcs_address, say) if num_nodes else alive_nodes(ray)
-        text = snapshot(nodes, probe_nodes(ray, nodes, timeout))
+        answers = probe_nodes(ray, nodes, answer_seconds(timeout))
     finally:
-        ray.shutdown()
-    cluster = build_cluster(text, None, 0)
-    described = {node["id"]: node for node in json.loads(text)["cluster"]["nodes"]}
-    ordered = []
-    for rank in range(cluster.num_nodes):
-        node = described[cluster.node(rank)["id"]]
-        node.pop("head")
-        if found is None:
-            node["id"] = LOCAL_NODE
-        ordered.append({"node_rank": rank} | {name: value for name, value in node.items() if name != "node_rank"} | {"hardware": []})
-    groups = [{"label": label, "node_ranks": ranks, "hardware_type": kind} for label, kind, ranks, _ in cluster.groups]
-    return json.dumps({"roost": 1, "cluster": {"nodes": ordered, "node_groups": groups}})
+        leave(ray)
+    if found is None:
+        nodes = [node | {"NodeID": LOCAL_NODE} for node in nodes]
+    return snapshot(nodes, answers)
 
 
 def main() -> int:
@@ -63,7 +52,7 @@ def main() -> int:
         hint = error.hint or ""
         message = message.removesuffix(f" ({hint})") if hint else message
         print(json.dumps({"error": {"code": error.code, "message": message, "hint": hint}}), file=answer, flush=True)
-        return STATUS.get(error.code, 5)
+        return 1
     print(text, file=answer, flush=True)
     return 0
 

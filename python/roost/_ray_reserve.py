@@ -36,6 +36,21 @@ def devices_of(placements: _roost.Placements, cluster: _roost.Cluster, ids: list
     return held
 
 
+def plan_devices(config: _roost.Config | None, cluster: _roost.Cluster, ids: list[str]) -> Devices:
+    """Those of all that a config places."""
+    planned: Devices = {}
+    if config is None or not config.components:
+        return planned
+    try:
+        plan = _roost.Plan(config, cluster)
+    except _roost.Error:  # a config for another mode of placement: each group brings its own
+        return planned
+    for component in config.components:
+        for node, numbers in devices_of(plan.placements(component), cluster, ids).items():
+            planned.setdefault(node, set()).update(numbers)
+    return planned
+
+
 def numbers_text(numbers: Iterable[int]) -> str:
     """0-3, 5."""
     parts: list[list[int]] = []
@@ -104,9 +119,9 @@ class Reservation:
         self._held.pop(token, None)
         try:
             # Before the placement group is removed: what others hold is then wanted anew already.
-            self._ray.get(again(self._manager.let_go).remote(token), timeout=ASK_SECONDS)
-        except self._ray.exceptions.RayError as error:  # it has the message, and will do as it says
-            log.warning("the NodeManager of the run does not say that accelerators are free: %s", str(error).partition("\n")[0])
+            self._ask(self._manager.let_go, token)
+        except _roost.Error as error:
+            log.warning("accelerators may stay held: %s (they are free when it has heard of this, or when the run ends)", str(error).removesuffix(f" ({error.hint})"))
         group = self._groups.pop(token, None)
         if group is not None:
             remove_group(group)
@@ -130,16 +145,23 @@ class Reservation:
 
     def find_lost(self) -> tuple[str, str] | None:
         """Somebody may have removed a placement group of ours: what is placed on its devices is no longer reserved. Its token,
-        and what to say."""
-        for token, group in list(self._groups.items()):
+        and what to say. Those of launches under way are for whoever launches."""
+        for token, group in [(token, self._groups[token]) for token in list(self._kept) if token in self._groups]:
             if group_state(group) == "REMOVED":
                 return token, f"the accelerators of this run are no longer reserved: its placement group {group.id.hex()} was removed by somebody else"
         return None
 
     def _check_lost(self) -> None:
+        """Told once. What runs there still uses them: other runs hear of it, and NodeManager reserves them anew."""
         if lost := self.find_lost():
-            self.drop(lost[0])
-            raise fault(EngineError, lost[1], hint="close the groups that use them and launch them again: they are reserved anew")
+            token, words = lost
+            if devices := self._held.get(token):
+                other = secrets.token_hex(8)
+                self._hold(other, devices, self._kinds(devices), WAIT_SECONDS)
+                self._held[other] = devices
+                self.keep(other)
+            self.drop(token)
+            raise fault(EngineError, words, hint="they are reserved anew, but Ray may have given them to others meanwhile: see `ray status`, then launch again")
 
     # --- other runs
 
@@ -180,7 +202,7 @@ class Reservation:
         for node in sorted({node for node in wanted if self._total(node) <= 0} - self._told, key=self._rank):
             self._told.add(node)
             log.warning("%s has accelerators that Ray was not told of: they are not reserved", self._node_words(node))
-        return {node: [resource_of(self._nodes[node]["accelerator_type"]), self._nodes[node]["address"]] for node in wanted if self._total(node) > 0}
+        return {node: [resource_of(self._nodes[node]["resources"]), self._nodes[node]["address"]] for node in wanted if self._total(node) > 0}
 
     def _reserve(self, token: str, wanted: Devices, kinds: Kinds, held: Plain, timeout: float) -> Any:
         """The placement group of these; `held` is what the run has then."""
@@ -217,8 +239,8 @@ class Reservation:
         return is_ready
 
     def _total(self, node_id: str) -> float:
-        node = self._nodes[node_id]
-        return float(node["resources"].get(resource_of(node["accelerator_type"]), 0))
+        resources = self._nodes[node_id]["resources"]
+        return float(resources.get(resource_of(resources), 0))
 
     def _check_total(self, node_id: str, count: int) -> None:
         if count > self._total(node_id):
@@ -236,7 +258,7 @@ class Reservation:
         words = []
         for node in sorted(wanted, key=self._rank):
             numbers = wanted[node]
-            left = free.get(node, {}).get(resource_of(self._nodes[node]["accelerator_type"]), 0)
+            left = free.get(node, {}).get(resource_of(self._nodes[node]["resources"]), 0)
             if left < len(numbers):
                 words.append(f"{self._node_words(node)} has {left:g} of {self._total(node):g} free, {len(numbers)} are wanted")
         return "; ".join(words) or "Ray has not placed them yet"

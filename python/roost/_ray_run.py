@@ -18,7 +18,8 @@ from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError
 from roost._ray import RayEngine
-from roost._ray_cluster import alive_nodes
+from roost._ray_cluster import SAY_EVERY, alive_nodes
+from roost._ray_group import kill_actors, rays_cause
 from roost._ray_holdings import Devices
 from roost._ray_nodes import LOCAL_NODE, environ_texts
 from roost._ray_open import open_cluster
@@ -30,7 +31,6 @@ log = logging.getLogger("roost")
 HEAD = struct.Struct("=ii")  # struct roost_part_head
 BRIDGE = -1
 CARRIER = 3  # the descriptor
-NODES_SECONDS = 600.0
 READY_SECONDS = 120.0
 AGAIN_SECONDS = 60.0  # by then Ray knows whether a silent node is gone
 PAUSE = 0.1
@@ -56,7 +56,7 @@ def join(asked: dict[str, Any]) -> RayEngine:
     address, parts = asked["address"], asked["parts"]
     if not address and not os.environ.get("RAY_ADDRESS") and any(part["id"] == LOCAL_NODE for part in parts):
         address = "local"  # as it was planned, whatever has been started since
-    engine = open_cluster(None, None, asked["num_nodes"], None, NODES_SECONDS, lambda warnings: None, asked["run"], address)
+    engine = open_cluster(None, None, asked["num_nodes"], None, asked["wait_ms"] / 1000, lambda warnings: None, asked["run"], address, asked["view"])
     try:
         if (address or os.environ.get("RAY_ADDRESS")) == "local":
             name_local_node(engine, parts)
@@ -103,7 +103,8 @@ class Bridge:
                 "scheduling_strategy": engine._affinity(engine.ids.index(part["id"])),
             }  # fmt: skip
             self._parts.append(actor.options(**options).remote(asked["run"], part["node"], part["id"]))
-        engine._allocated.extend(self._parts)
+        engine._parts.extend(self._parts)
+        self._words = [engine.node_words(engine.ids.index(part["id"])) for part in asked["parts"]]
         self._said = [0] * len(self._parts)
         self._lost: set[int] = set()  # that the supervisor was told of
         self._tasks: set[asyncio.Task[None]] = set()
@@ -184,7 +185,7 @@ class Bridge:
         """What a part says, to its end."""
         part = self._parts[index]
         try:
-            await asyncio.wait_for(self._insist(part.say, self._number(index), []), READY_SECONDS)
+            await self._await_ready(index)
             for number in itertools.count():
                 messages, is_over = await self._insist(part.hear, number)
                 for kind, body, file in messages:
@@ -200,10 +201,25 @@ class Bridge:
             why = death_line(error)
         await self._lose(index, why)
 
+    async def _await_ready(self, index: int) -> None:
+        """Until its actor answers; says every five seconds that it does not."""
+        async with asyncio.timeout(READY_SECONDS):
+            ready = asyncio.ensure_future(self._insist(self._parts[index].say, self._number(index), []))
+            try:
+                for turn in itertools.count(1):
+                    if (await asyncio.wait({ready}, timeout=SAY_EVERY))[0]:
+                        break
+                    log.warning("waiting for %s: its actor has not started after %g seconds (look at the raylet's log there)", self._words[index], turn * SAY_EVERY)
+                await ready
+            finally:
+                ready.cancel()
+
     async def _lose(self, index: int, why: str) -> None:
         if index in self._lost:
             return
         self._lost.add(index)
+        # One that is only out of reach has processes that nobody counts any more: they end with its actor.
+        kill_actors(self._engine._ray, [self._parts[index]])
         with contextlib.suppress(EOFError):  # nobody is there who could be told
             await self.send(index, _roost.PART_GONE, why.encode(errors="replace")[:WORDS_MAX])
 
@@ -212,8 +228,11 @@ def death_line(error: BaseException) -> str:
     """What Ray, or the actor's own start, says of its end, in one line."""
     cause = getattr(error, "cause", None)
     lines = [line.strip() for line in str(cause or error).strip().splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("roost.")]
-    return (own or lines or [type(error).__name__])[-1 if own else 0]
+    if own := [line for line in lines if line.startswith("roost.")]:
+        return own[-1]
+    words = " ".join(lines)
+    found = rays_cause(words)
+    return found if found != words else (lines or [type(error).__name__])[0]
 
 
 async def writable(fd: int) -> None:
@@ -234,7 +253,9 @@ def first_message(carrier: _roost.Carrier) -> dict[str, Any]:
 
 async def serve(carrier: _roost.Carrier, engine: RayEngine, asked: dict[str, Any]) -> None:
     bridge = Bridge(carrier, engine, asked)
-    environments = [environ_texts(engine._inherited(engine.ids.index(part["id"]))) for part in asked["parts"]]
+    # A command that attaches to its run has to find the cluster, and not one of the same namespace on its machine.
+    own = {"RAY_ADDRESS": engine._ray.get_runtime_context().gcs_address, "ROOST_ENGINE": "ray"}
+    environments = [environ_texts(engine._inherited(engine.ids.index(part["id"])) | own) for part in asked["parts"]]
     joined = {"namespace": engine.namespace, "env": environments}
     await bridge.send(BRIDGE, _roost.PART_JOINED, b"", json.dumps(joined).encode())
     await bridge.carry()

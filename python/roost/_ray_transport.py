@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import secrets
+import sys
 import threading
 import time
 from typing import Any
@@ -15,8 +16,10 @@ from roost._arguments import fault
 from roost._errors import EngineError
 from roost._managers import make_error, read_answer
 from roost._ray_cluster import MANAGERS_GONE
+from roost._ray_fork import check_joined
 from roost._ray_managers import NAMES, who_asks
 
+TOLD = "blocking_get_inside_async_warned"  # of Ray
 AGAIN_SECONDS = 30.0  # while a manager is made again
 PAUSE = 0.1
 
@@ -57,6 +60,7 @@ class RayTransport:
         return self._managers[name]
 
     def call(self, method: str, args: list[Any], timeout: float | None = None) -> Any:
+        check_joined()
         owner, number = self._who(), next(self._numbers)
         request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
         try:
@@ -103,9 +107,21 @@ class RayTransport:
     def _wait(self, method: str, ref: Any, owner: int, number: int, deadline: float | None, timeout: float | None) -> tuple[int, bytes | None]:
         """The answer; what is not answered in time is taken back, unless it has just been."""
         try:
-            return self._ray.get(ref, timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
+            return self._get(ref, None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
         except self._ray.exceptions.GetTimeoutError:
             with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
-                if not self._ray.get(self._manager(actor_of(method)).cancel.remote(owner, number), timeout=AGAIN_SECONDS):
-                    return self._ray.get(ref, timeout=AGAIN_SECONDS)  # type: ignore[no-any-return]
+                if not self._get(self._manager(actor_of(method)).cancel.remote(owner, number), AGAIN_SECONDS):
+                    return self._get(ref, AGAIN_SECONDS)  # type: ignore[no-any-return]
             raise late(method, timeout) from None
+
+    def _get(self, ref: Any, timeout: float | None) -> Any:
+        """Ray tells an actor with async methods once that it waits in one: not for what is asked here, unseen by its author."""
+        worker = sys.modules.get("ray._private.worker")
+        was_told = getattr(worker, TOLD, None)
+        if was_told is False:
+            setattr(worker, TOLD, True)
+        try:
+            return self._ray.get(ref, timeout=timeout)
+        finally:
+            if was_told is False:
+                setattr(worker, TOLD, False)
