@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 from engine import Engine
+from parts_home import Home
+from ray_cluster import RayCluster
+from ray_four import open_four
+from ray_schedule import pytest_xdist_make_scheduler  # noqa: F401
 from worker_home import ENGINES, WorkerHome, make_home
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[RayCluster]:
+    """A Ray cluster of four nodes with eight accelerators each."""
+    yield from open_four()
 
 
 @pytest.fixture(params=[True, False], ids=["cgroup", "no-cgroup"])
@@ -22,6 +32,16 @@ def plain_engine(tmp_path: Path) -> Iterator[Engine]:
     home = Engine(tmp_path)
     yield home
     home.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    """A place for runs on several nodes, which are all this machine."""
+    made = Home(tmp_path)
+    yield made
+    for process in made.started:  # of a test that failed
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture(scope="module", params=ENGINES)

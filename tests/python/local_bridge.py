@@ -4,7 +4,9 @@ It is started in the place of ROOST_PYTHON. FAULT in its environment makes it mi
   refuse        it cannot join
   garbage       it joins with an answer that nobody can read
   gone:N        part N is gone before it has leased its ports
+  mute:N,M      parts N and M are told nothing, and say nothing
   lose:N:FILE   part N is lost as soon as FILE is there
+  deaf:N        part N is not told that the run ends
   alter:N:A:B   part N is sent files in which A has become B
   end:FILE      it says that the run cannot go on as soon as FILE is there
   end:early     the same before anything has begun
@@ -24,6 +26,7 @@ from roost._program import find_program
 
 HEAD = struct.Struct("=ii")
 START = 2  # MSG_START
+END = _roost.PART_MESSAGE + 2  # MSG_END
 
 
 class Bridge:
@@ -72,9 +75,15 @@ class Bridge:
                 self.send(-1, _roost.PART_GONE, b"the ground has just gone")
                 self.fault = [""]
             part = self.parts[index]
-            if part is not None:
+            if part is not None and not self.drops(index, kind):
                 part.send(kind, message[1][HEAD.size :], self.altered(index, message[2]))
         return True
+
+    def drops(self, index: int, kind: int) -> bool:
+        """A message that the part never gets."""
+        if self.fault[0] == "deaf":
+            return kind == END and str(index) == self.fault[1]
+        return self.fault[0] == "mute" and str(index) in self.fault[1].split(",")
 
     def altered(self, index: int, file: bytes | None) -> bytes | None:
         if self.fault[0] != "alter" or index != int(self.fault[1]) or file is None:

@@ -21,13 +21,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 # Nobody else's settings reach a test's Ray.
-FOREIGN = ("RAY_", "ROOST_", "RLINF_", "CUDA_VISIBLE_DEVICES", "XDG_")
+# Where roost is installed it is compiled; without bytecode every process would do that anew, a twentieth of what it takes to start.
+FOREIGN = ("RAY_", "ROOST_", "RLINF_", "CUDA_VISIBLE_DEVICES", "XDG_", "PYTHONDONTWRITEBYTECODE")
 WAIT = 300  # a watchdog, ten times what is needed
 # A lost node is noticed sooner than by default.
 HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4"}
@@ -41,6 +43,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
+
+
+def merged(environment: Mapping[str, str], variables: Mapping[str, str | None]) -> dict[str, str]:
+    """Without what is None."""
+    return {name: value for name, value in {**environment, **variables}.items() if value is not None}
 
 
 def last_json(out: str, err: str = "") -> Any:
@@ -143,7 +150,8 @@ class RayCluster:
 
     `addresses` gives the last number of each node's address, in the order they join, the head's first.
     `variables` are environment variables of single nodes, by their place in that order. `is_frugal`: nodes start only the
-    workers that are asked for, one after the other; for benches, Ray is left as it is.
+    workers that are asked for, one after the other, and processes load less (plain_ray/); for benches, Ray is left as it is. `shows_lines`: what workers write
+    reaches their driver.
     """
 
     def __init__(
@@ -157,6 +165,7 @@ class RayCluster:
         cpus: int = 8,
         environment: dict[str, str] | None = None,
         is_frugal: bool = True,
+        shows_lines: bool = False,
     ) -> None:
         self.last_bytes = addresses or list(range(2, 2 + nodes))
         counts = gpus if isinstance(gpus, list) else [gpus] * len(self.last_bytes)
@@ -169,7 +178,7 @@ class RayCluster:
             "RAY_TMPDIR": str(self.folder),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_AUTH_MODE": "token" if token else "disabled",
-            "PYTHONPATH": str(ROOT / "tests/python"),
+            "PYTHONPATH": f"{ROOT}/tests/python/plain_ray:{ROOT}/tests/python" if is_frugal else f"{ROOT}/tests/python",
             "PYTHONUNBUFFERED": "1",
             "ROOST": os.environ.get("ROOST", str(ROOT / "build/roost")),
         } | (FRUGAL if is_frugal else {}) | (environment or {})  # fmt: skip
@@ -182,7 +191,7 @@ class RayCluster:
             {"address": f"127.0.0.{last}", "gpus": count, "cpus": cpus, "variables": (variables or {}).get(index, {})}
             for index, (last, count) in enumerate(zip(self.last_bytes, counts, strict=True))
         ]  # fmt: skip
-        self.is_frugal = is_frugal
+        self.shows_lines = shows_lines or not is_frugal
         self.holder: subprocess.Popen[str] | None = None
         self.looker: Session | None = None
 
@@ -207,9 +216,9 @@ class RayCluster:
         self.address = f"127.0.0.{self.last_bytes[0]}:{self.port}"
         self.log = open(self.folder / "holder.log", "w")
         self.holder = subprocess.Popen(
-            [sys.executable, __file__], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
+            [sys.executable, str(ROOT / "tests/python/ray_holder.py")], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
         )  # fmt: skip
-        self.tell({"nodes": self.nodes, "port": self.port, "is_frugal": self.is_frugal})
+        self.tell({"nodes": self.nodes, "port": self.port, "shows_lines": self.shows_lines})
 
     def tell(self, request: Any) -> Any:
         """Sends the holder a request and returns its answer."""
@@ -233,18 +242,29 @@ class RayCluster:
         """Kills the control store: the cluster has no head any more."""
         self.tell({"kill": "gcs"})
 
-    def driver(self, **variables: str) -> dict[str, str]:
-        """The environment of a process that joins this cluster."""
-        return self.environment | {"RAY_ADDRESS": self.address} | variables
+    def pause_head(self) -> None:
+        """The control store says nothing more, and hangs up on nobody."""
+        self.tell({"signal": signal.SIGSTOP})
 
-    def start(self, script: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    def resume_head(self) -> None:
+        self.tell({"signal": signal.SIGCONT})
+
+    def restart_head(self) -> None:
+        """Starts a control store on the port of the one that was killed. It remembers nothing."""
+        self.tell({"restart": "gcs"})
+
+    def driver(self, **variables: str | None) -> dict[str, str]:
+        """The environment of a process that joins this cluster; None = without that variable."""
+        return merged(self.environment | {"RAY_ADDRESS": self.address}, variables)
+
+    def start(self, script: str, *arguments: str, **variables: str | None) -> subprocess.Popen[str]:
         """A driver, in a session of its own."""
         return subprocess.Popen(
             [sys.executable, "-c", script, *arguments], env=self.driver(**variables), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=self.folder,
         )  # fmt: skip
 
-    def run(self, script: str, *arguments: str, timeout: float = WAIT, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *arguments: str, timeout: float = WAIT, **variables: str | None) -> subprocess.CompletedProcess[str]:
         """A driver, to its end; nothing of its session is left behind when it takes too long."""
         driver = self.start(script, *arguments, **variables)
         try:
@@ -255,7 +275,7 @@ class RayCluster:
             raise AssertionError(f"the driver hangs:\n{out}\n{err}") from None
         return subprocess.CompletedProcess(driver.args, driver.returncode, out, err)
 
-    def drive(self, script: str, *arguments: str, **variables: str) -> Any:
+    def drive(self, script: str, *arguments: str, **variables: str | None) -> Any:
         """What a driver prints last, which is JSON; its failure is the test's."""
         done = self.run(script, *arguments, **variables)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -269,6 +289,11 @@ class RayCluster:
     def kept(self) -> list[str]:
         """What is kept for the managers of runs."""
         return self._look("from ray.experimental.internal_kv import _internal_kv_list as keys\nprint(json.dumps([key.decode() for key in keys('', namespace='roost')]))")  # type: ignore[no-any-return]
+
+    def pid_of(self, name: str) -> int:
+        """The process of the one living actor with this name."""
+        (pid,) = self._look(f"print(json.dumps([entry['Pid'] for entry in all_actors().values() if entry['State'] == 'ALIVE' and entry['Name'] == {name!r}]))")
+        return int(pid)
 
     def remove_groups(self) -> list[str]:
         """Removes every placement group, as anybody in the cluster can; their numbers."""
@@ -310,82 +335,3 @@ class RayCluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-class Holder:
-    """The process that holds the nodes."""
-
-    def __init__(self, request: dict[str, Any]) -> None:
-        from ray._private import utils
-        from ray._private.node import Node
-        from ray.cluster_utils import Cluster
-
-        # Started even without a dashboard, to count what nobody counts here. The agents of nodes do without what a plain
-        # `pip install ray` does not have: reports of the machine, a second of CPU a node and more while it lives.
-        Node.start_api_server = lambda *args, **words: None  # type: ignore[method-assign]
-        if request["is_frugal"]:
-            utils.get_dashboard_dependency_error = lambda: ImportError("not needed")  # type: ignore[assignment]
-        self.cluster = Cluster()
-        self.started: dict[str, Any] = {}
-        self.lost: list[Any] = []
-        self.request = request
-        for node in request["nodes"]:
-            self.add(node)
-        self.cluster.wait_for_nodes(timeout=120)
-
-    def add(self, node: dict[str, Any]) -> None:
-        is_head = not self.started
-        settings: dict[str, Any] = {"gcs_server_port": self.request["port"], "include_dashboard": False, "no_monitor": True} if is_head else {}
-        # A worker inherits its raylet's environment, which is ours at the moment it starts.
-        before = dict(os.environ)
-        os.environ.update(node["variables"])
-        try:
-            self.started[node["address"]] = self.cluster.add_node(
-                node_ip_address=node["address"], num_cpus=node["cpus"], num_gpus=node["gpus"], object_store_memory=80 << 20, **settings,
-            )  # fmt: skip
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-
-    def kill(self, what: str) -> None:
-        if what == "gcs":
-            self.cluster.head_node.kill_gcs_server()
-        else:
-            self.started[what].kill_raylet()
-            self.cluster.worker_nodes.discard(self.started[what])  # or it would be waited for when others join
-            self.lost.append(self.started[what])
-
-    def answer(self, request: dict[str, Any]) -> None:
-        if "add" in request:
-            self.add(request["add"])
-            self.cluster.wait_for_nodes(timeout=120)
-        else:
-            self.kill(request["kill"])
-
-    def close(self) -> None:
-        # Every process of every node is a child of ours: the cluster ends with it whole.
-        for node in [*self.lost, *self.cluster.worker_nodes, self.cluster.head_node]:
-            if node:
-                node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
-
-
-def hold() -> None:
-    # What Ray prints must not look like an answer.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    holder = None
-    try:
-        for line in sys.stdin:
-            request = json.loads(line)
-            if holder is None:
-                holder = Holder(request)
-            else:
-                holder.answer(request)
-            print("{}", file=answers, flush=True)
-    finally:
-        if holder:
-            holder.close()
-
-
-if __name__ == "__main__":
-    hold()

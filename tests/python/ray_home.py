@@ -7,8 +7,10 @@ import atexit
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,17 @@ class Shared:
     """The cluster and its run."""
 
     cluster: RayCluster | None = None
+    modules = Path()  # of tests: a folder where workers look for some
     base: roost.Cluster | None = None
 
 
 def open_shared() -> roost.Cluster:
     if Shared.base is None:
-        Shared.cluster = RayCluster(nodes=4, gpus=8).__enter__()
+        Shared.modules = Path(tempfile.mkdtemp(prefix="rm", dir="/tmp"))
+        atexit.register(shutil.rmtree, Shared.modules, ignore_errors=True)
+        # With all that ray[default] has, as users have it; the tests of the engine itself have a plain Ray.
+        variables = {"RAY_worker_maximum_startup_concurrency": "2", "PYTHONPATH": f"{Path(__file__).parent}:{Shared.modules}"}
+        Shared.cluster = RayCluster(nodes=4, gpus=8, shows_lines=True, environment=variables).__enter__()
         atexit.register(Shared.cluster.close)
         for name in [name for name in os.environ if name.startswith(("RAY_", "ROOST_", "RLINF_"))]:
             if name != "ROOST_TEST_ENGINE":
@@ -73,19 +80,29 @@ class RayHome:
         self.base = open_shared()
         # Reserved up to here: parts share the books of the run.
         self.base._ray_engine()._reserved()
-        self.home = home
+        self.home, self.modules = home, Shared.modules
         self.engine = Engine(home)  # for pipes and places
 
     def cluster(self, spec: str = "1x4", **words: Any) -> roost.Cluster:
         """As roost.Cluster, of the words that the suite uses."""
         return part_of(self.base, spec, read_config("cluster_cfg", words["cluster_cfg"]) if "cluster_cfg" in words else None)
 
-    def script(self, text: str, *, timeout: float = 240, **env: str) -> subprocess.CompletedProcess[str]:
+    def script(self, text: str, *, timeout: float = 120, **env: str) -> subprocess.CompletedProcess[str]:
         path = self.home / "script.py"
         path.write_text(textwrap.dedent(text))
         assert Shared.cluster
         env = Shared.cluster.driver(ROOST_ENGINE="ray", PYTHONPATH=str(self.home), RAY_DEDUP_LOGS="0") | env
         return subprocess.run([sys.executable, path], env=env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
+
+    def log(self, group: str, rank: int = 0, stream: str = "stdout") -> str:
+        """What a rank has written, by the newest file in which Ray noted its name; without what Ray notes."""
+        assert Shared.cluster
+        files = Shared.cluster.folder.glob(f"ray/session_*/logs/worker-*.{stream[3:]}")
+        for path in sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            lines = path.read_text().splitlines(keepends=True)
+            if f":actor_name:{group}:{rank}\n" in lines:
+                return "".join(line for line in lines if not line.startswith(":"))
+        raise AssertionError(f"no file of Ray has the output of {group}:{rank}")
 
     def close(self) -> None:
         """Ends the groups; the run goes on, for the next test."""

@@ -69,11 +69,13 @@ OTHER_FILES = {
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
     "src/cli/logs_view.c": "needs a run with logs; src/cli/logs_view_test.c",
     "src/launch/part_start.c": "a node of a run; src/launch/part_test.c, or no descriptors",
-    "src/launch/ray/join.c": "a bridge that talks nonsense; tests/python/test_parts.py",
+    "src/launch/run_parts_ports.c": "a node that does not answer; tests/python/test_parts_birth.py",
+    "src/launch/ray/join.c": "a bridge that talks nonsense; tests/python/test_parts_birth.py",
 }
 # Texts that no run of `check` or `plan` reaches.
 OTHER_TEXTS = {
     "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld": "depends on the machine; docs/run.md",
+    "joining the Ray cluster": "on a terminal; tests/python/test_parts_birth.py",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is running but cannot be reached: %s": "the same",
     "try again, or end the program that started it": "its cure, when there is no answer for half a minute",
@@ -108,10 +110,10 @@ OTHER_TEXTS = {
     "free some space there, or set XDG_RUNTIME_DIR": "its cure",
     "the supervisor of the run gives no answer": "a minute without an answer",
     "the machine is very busy: try again": "its cure",
-    "stopped before it began": "tests/python/test_parts.py",
+    "stopped before it began": "tests/python/test_parts_birth.py",
     "nothing of it is left": "its cure",
     "%s: stopped before it began": "the same, as the program says it",
-    "%s is lost: %.*s": "needs a node; tests/python/test_parts.py",
+    "%s is lost: %.*s": "needs a node; tests/python/test_parts_birth.py",
     "`ray status` lists the nodes": "its cure",
     "run it from a folder that is there, with a shorter path": "the cure of a working directory that was removed, on Ray",
     "out of memory": "tests/nomem fails every allocation in turn",

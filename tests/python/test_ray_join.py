@@ -10,13 +10,15 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ray_cluster import WAIT, RayCluster, free_port, last_json
+from ray_cluster import WAIT, RayCluster, free_port, last_json, merged
 
 import roost
 from roost import _ray_cluster
@@ -26,15 +28,15 @@ pytestmark = pytest.mark.ray
 OPEN = "this Ray cluster has no token: any host that reaches it can run programs as you"
 
 
-def roost_program(home: RayCluster, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def roost_program(home: RayCluster, *words: str, **more: str | None) -> subprocess.CompletedProcess[str]:
     """The program, where nobody names a cluster."""
-    environment = home.environment | {"ROOST_PYTHON": sys.executable, "ROOST_PROGRAM": home.environment["ROOST"]} | more
+    environment = merged(home.environment, {"ROOST_PYTHON": sys.executable, "ROOST_PROGRAM": home.environment["ROOST"]} | more)
     return subprocess.run([home.environment["ROOST"], *words], env=environment, cwd=home.folder, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL)
 
 
-def drive(home: RayCluster, script: str, **more: str) -> Any:
+def drive(home: RayCluster, script: str, **more: str | None) -> Any:
     """A driver that nobody tells of a cluster."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=home.environment | more, cwd=home.folder, capture_output=True, text=True, timeout=WAIT)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=merged(home.environment, more), cwd=home.folder, capture_output=True, text=True, timeout=WAIT)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return last_json(done.stdout, done.stderr), done.stderr
 
@@ -82,36 +84,6 @@ def test_a_cluster_starts_a_ray_of_its_own_where_there_is_none(nowhere: RayClust
     assert seen == ["there is no Ray cluster to attach to (set RAY_ADDRESS to it)", 1, "roost", 1, True]
 
 
-def test_a_token_that_is_to_be_used_and_is_not_there_is_said_before_ray_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
-        monkeypatch.delenv(name, raising=False)
-    _ray_cluster.check_token()  # none is wanted
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    with pytest.raises(roost.EngineError, match=rf"RAY_AUTH_MODE is 'token', but there is no token in {tmp_path}/.ray/auth_token \(copy the cluster's token file there"):
-        _ray_cluster.connect(None, "127.0.0.1:1", "roost")
-    (tmp_path / "token").touch()
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    with pytest.raises(roost.EngineError, match=f"no token in {tmp_path}/token"):
-        _ray_cluster.check_token()
-    (tmp_path / "token").write_text("f" * 64)
-    _ray_cluster.check_token()
-    monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
-    _ray_cluster.check_token()
-
-
-def test_a_token_that_ray_makes_is_for_this_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    token = tmp_path / ".ray" / "auth_token"
-    for mode in (0o600, 0o644):  # made now; there before, as somebody wanted it
-        with _ray_cluster.private_token():
-            token.parent.mkdir(exist_ok=True)
-            token.touch()
-            token.chmod(0o644)
-        assert token.stat().st_mode & 0o777 == mode
-
-
 def test_an_address_of_the_config_is_blamed_as_the_configs(nowhere: RayCluster) -> None:
     launch = {"a": {"command": ["true"]}}
     config = write_config(nowhere, "d.yaml", {"cluster": {"num_nodes": 1, "component_placement": {"a": 0}}, "roost": {"launch": launch}})
@@ -141,6 +113,38 @@ def test_the_users_own_cluster_is_looked_for_where_ray_notes_it_down(tmp_path: P
     monkeypatch.undo()
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path / "mine"))
     assert _ray_cluster.own_cluster() is None  # nobody is there any more
+
+
+def test_an_address_of_a_web_server_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the dashboard is one."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:%d" % server.server_port)
+        with pytest.raises(roost.EngineError, match=f"^RAY_ADDRESS is '127.0.0.1:{server.server_port}', which is a web server's and not the Ray cluster's .the dashboard has an address of its own"):
+            _ray_cluster.find_address(None)
+        server.shutdown()
+    with pytest.raises(roost.EngineError, match="^roost.ray.address is 'http://head:8265', which is a web server's and not the Ray cluster's"):
+        _ray_cluster.find_address("http://head:8265")
+
+
+def test_an_address_without_a_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("head", "head:", "head:ray", "[::1]"):
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(roost.EngineError) as caught:
+            _ray_cluster.find_address(None)
+        assert str(caught.value) == f"RAY_ADDRESS is '{address}', which names no port (give the address host:port that `ray start --head` printed (port 6379 unless another was chosen))"
+
+
+def test_an_address_of_rays_client_is_refused_with_one_that_would_do(nowhere: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "but a cluster is joined as one of its nodes, and not through Ray's client"
+    cure = "give the address host:port of the cluster's head, and run on one of its nodes"
+    monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
+    for configured, said in ((None, "RAY_ADDRESS is 'ray://head:10001'"), ("ray://127.0.0.1:1", "roost.ray.address is 'ray://127.0.0.1:1'")):
+        with pytest.raises(roost.EngineError) as caught:
+            _ray_cluster.find_address(configured)
+        assert str(caught.value) == f"{said}, {words} ({cure})"
+    done = roost_program(nowhere, "probe", "--engine", "ray", RAY_ADDRESS="ray://head:10001")
+    assert done.returncode == 5 and done.stderr.startswith(f"roost: error: RAY_ADDRESS is 'ray://head:10001', {words}\n") and cure in done.stderr, done.stderr
 
 
 def warnings_of(addresses: list[str], interfaces: dict[str, int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, has_token: bool = False) -> int:
@@ -240,10 +244,15 @@ def two() -> Iterator[RayCluster]:
 
 
 def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(two: RayCluster) -> None:
+    """With the user's own token, and nobody says that one is to be used."""
+    home = two.folder / "owner"
+    (home / ".ray").mkdir(parents=True)
+    (home / ".ray" / "auth_token").write_bytes((two.folder / "token").read_bytes())
     # By the Python beside the program, which `make build` leaves there.
-    done = roost_program(two, "probe", "--engine", "ray", "--json", RAY_ADDRESS="auto", ROOST_PYTHON="")
+    done = roost_program(two, "probe", "--engine", "ray", "--json", RAY_ADDRESS="auto", ROOST_PYTHON="", HOME=str(home), RAY_AUTH_MODE=None, RAY_AUTH_TOKEN_PATH=None)
     assert done.returncode == 0, done.stderr
     assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
+    assert "oken" not in done.stderr  # one that was asked for and said is nothing to talk of
 
 
 def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:
@@ -255,35 +264,36 @@ def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:
 
 def test_what_is_waited_for_is_said_in_roosts_name(two: RayCluster) -> None:
     done = subprocess.run([sys.executable, "-m", "roost._ray_probe", "--num-nodes", "3", "--timeout", "5.5", "--for-run"], env=two.driver(), capture_output=True, text=True, timeout=WAIT)
-    assert done.returncode == 5 and json.loads(done.stdout)["error"]["message"].startswith("1 of 3 nodes are missing; there: 127.0.0.2 ")
+    assert done.returncode == 1 and json.loads(done.stdout)["error"]["message"].startswith("1 of 3 nodes are missing; there: 127.0.0.2 ")
     assert done.stderr.startswith("roost: waiting for nodes: 1 of 3 nodes are missing; there: 127.0.0.2 "), done.stderr
 
 
 def test_what_failed_leaves_the_process_free_and_another_config_is_another_wish(two: RayCluster) -> None:
-    """Of a driver that finds the user's own cluster by itself."""
+    """Of a driver that finds the user's own cluster, and that it has a token, by itself."""
     section = {"num_nodes": 2, "component_placement": {"a": "0-3"}}
     write_config(two, "a.yaml", {"cluster": section})
     write_config(two, "b.yaml", {"cluster": section | {"component_placement": {"a": "0-1"}}})
     seen, said = drive(
         two,
         """
-        import json, ray, roost
+        import json, os, ray, roost
         section = {"num_nodes": 2, "component_placement": {"a": "0-3"}}
         def wish(*arguments, **words):
             try:
                 return roost.Cluster(*arguments, engine="ray", **words).namespace
             except roost.EngineError as error:
                 return str(error)
-        seen = [wish(), ray.is_initialized(), wish(namespace="nobodys"), ray.is_initialized()]
+        seen = [wish(), ray.is_initialized(), wish(namespace="nobodys"), ray.is_initialized(), os.environ.get("RAY_AUTH_MODE")]
         seen += [wish(cluster_cfg="a.yaml"), wish(cluster_cfg="a.yaml"), wish(cluster_cfg="b.yaml")[:40]]
         seen += [wish(cluster_cfg={"cluster": section, "roost": {"ray": {"reserve": reserve}}})[:40] for reserve in (True, False)]
         print(json.dumps(seen))
         """,
+        RAY_AUTH_MODE=None,
     )
     refused = "this process has a run on Ray already, in namespace 'roost'"[:40]
     assert seen == [
         "0 runs are on this Ray cluster: none (begin one with Cluster(num_nodes=...) first)", False,
-        "there is no run in namespace 'nobodys' on this Ray cluster (runs are in: none)", False,
+        "there is no run in namespace 'nobodys' on this Ray cluster (runs are in: none)", False, None,
         "roost", "roost", refused, refused, refused,
     ]  # fmt: skip
     assert OPEN not in said
@@ -299,6 +309,7 @@ class Told(roost.Worker):
 
 def config(path):
     groups = [{"label": "all", "node_ranks": "0-1", "env_configs": [{"node_ranks": "1", "python_interpreter_path": path}]}]
+    groups.append({"label": "arms", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.9"}]}})
     return {"num_nodes": 2, "component_placement": {"a": {"node_group": "all", "placement": "0-3"}}, "node_groups": groups}
 
 said = []
@@ -310,12 +321,15 @@ for path in sys.argv[1:3]:
         said.append([str(error), time.monotonic() - start < 60])
 cluster = roost.Cluster(cluster_cfg=config(sys.argv[3]), engine="ray")
 group = Told.create_group().launch(cluster, roost.PackedPlacementStrategy(0, 3, node_group="all"), name="told")
-print(json.dumps([said, [answer[0] for answer in group.told().wait()]]))
+nodes = [[node.node_labels, node.node_ip, node.num_cpus > 0, node.num_accelerators, node.accelerator_type.value, [[unit.type, unit.count] for unit in node.hardware_resources], node.python_interpreter_path] for node in cluster.nodes]
+robot = cluster.nodes[1].hardware_resources[-1].infos[0].config["robot_ip"]
+own = [node.ray_id for node in cluster.nodes] == [answer[1] for answer in group.told().wait()][::2]
+print(json.dumps([said, [answer[0] for answer in group.told().wait()], nodes, robot, own]))
 """
 
 
 def test_an_interpreter_that_a_node_does_not_have_is_said_before_anything_runs(two: RayCluster) -> None:
-    """And one that is there runs the workers of its node."""
+    """And one that is there runs the workers of its node. Nodes tell all that they have."""
     wrapper, plain = two.folder / "wrapper", two.folder / "plain"
     wrapper.write_text(f'#!/bin/sh\nBY_THE_WRAPPER=yes exec {sys.executable} "$@"\n')
     wrapper.chmod(0o755)
@@ -323,8 +337,14 @@ def test_an_interpreter_that_a_node_does_not_have_is_said_before_anything_runs(t
     (two.folder / "told.py").write_text(INTERPRETERS)
     done = subprocess.run([sys.executable, "told.py", "/not/there/python", str(plain), str(wrapper)], env=two.driver(), cwd=two.folder, capture_output=True, text=True, timeout=WAIT)
     assert done.returncode == 0, done.stderr
-    said, told = last_json(done.stdout, done.stderr)
+    said, told, nodes, robot, own = last_json(done.stdout, done.stderr)
     for path, (words, was_quick) in zip(("/not/there/python", plain), said, strict=True):
         assert words == f"node 1 (127.0.0.3) has no interpreter '{path}' that can be executed, which node group 'all' names (install it there, or correct python_interpreter_path of 'all')"
         assert was_quick
     assert told == [None, None, "yes", "yes"]
+    gpus, arms = ["Accelerator", 2], ["Franka", 1]
+    assert nodes == [
+        [["all", "cluster", "node"], "127.0.0.2", True, 2, "NV_GPU", [gpus], sys.executable],
+        [["all", "arms", "cluster", "node"], "127.0.0.3", True, 2, "NV_GPU", [gpus, arms], sys.executable],  # the one of Ray; node groups have others
+    ]
+    assert robot == "10.0.0.9" and own

@@ -1,6 +1,7 @@
 """Output of workers on Ray, as batches of lines come to the driver: whose they are, what is kept and what is shown."""
 
 import logging
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,23 @@ def test_what_a_rank_wrote_before_it_was_known_is_kept_with_the_rest(tmp_path: P
     assert (folder / "stdout.log").read_text() == "first\nsecond\n"
     assert (folder / "stderr.log").read_text() == "third\n"
     assert shown == ["first", "second", "of somebody else", "third"]
+
+
+def test_what_is_kept_is_for_this_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    """The folder that was there is its owner's."""
+    before = os.umask(0)
+    try:
+        (tmp_path / "own").mkdir(mode=0o755)
+        for folder in (tmp_path / "own", tmp_path / "made" / "here"):
+            logs, _ = collect(folder)
+            logs.know(Source("actor", 0, "10.0.0.1", 7, True))
+            logs.hear(batch(7, "first"))
+            logs.hear(batch(7, "second"))
+    finally:
+        os.umask(before)
+    modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    kept = {"run": 0o700, "run/actor": 0o700, "run/actor/0": 0o700, "run/actor/0/stdout.log": 0o600}
+    assert modes == {"own": 0o755, "made": 0o700, "made/here": 0o700} | {f"{folder}/{name}": mode for folder in ("own", "made/here") for name, mode in kept.items()}
 
 
 @pytest.mark.parametrize("ip", ["10.0.0.1", "10.0.0.9"])

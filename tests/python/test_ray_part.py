@@ -79,7 +79,9 @@ class Lost(Exception):
 
 def make_bridge() -> Any:
     bridge = object.__new__(_ray_run.Bridge)
-    bridge._engine = SimpleNamespace(_ray=SimpleNamespace(exceptions=SimpleNamespace(ActorUnavailableError=Lost)))  # type: ignore[assignment]
+    bridge.killed = []  # type: ignore[attr-defined]
+    kill = lambda actor, no_restart: bridge.killed.append(actor)  # type: ignore[attr-defined]  # noqa: E731
+    bridge._engine = SimpleNamespace(_ray=SimpleNamespace(exceptions=SimpleNamespace(ActorUnavailableError=Lost), kill=kill))  # type: ignore[assignment]
     return bridge
 
 
@@ -107,9 +109,9 @@ def test_a_part_that_is_never_reached_is_given_up_and_told_of_once(monkeypatch: 
     monkeypatch.setattr(_ray_run, "PAUSE", 0.001)
     monkeypatch.setattr(_ray_run, "AGAIN_SECONDS", 0.05)
     told: list[Any] = []
+    bridge = make_bridge()
 
     async def lose() -> None:
-        bridge = make_bridge()
         bridge._lost = set()
         bridge._parts = [SimpleNamespace(say=Method(10**9))]
         bridge._followers = [asyncio.create_task(asyncio.sleep(1000))]
@@ -119,3 +121,21 @@ def test_a_part_that_is_never_reached_is_given_up_and_told_of_once(monkeypatch: 
     begin = time.monotonic()
     asyncio.run(lose())
     assert told == [(0, _ray_run._roost.PART_GONE, b"it may be there, or not")] and time.monotonic() - begin < 10
+    assert bridge.killed == bridge._parts  # it may be reached again, and nobody counts its processes
+
+
+def test_an_actor_that_does_not_start_is_said_and_given_up(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(_ray_run, "SAY_EVERY", 0.02)
+    monkeypatch.setattr(_ray_run, "READY_SECONDS", 0.5)
+    told: list[Any] = []
+    bridge = make_bridge()
+
+    async def follow() -> None:
+        bridge._lost, bridge._said, bridge._words = set(), [0], ["node 2 (10.0.0.3)"]
+        bridge._parts = [SimpleNamespace(say=SimpleNamespace(remote=lambda *args: asyncio.sleep(1000)))]
+        bridge.send = lambda *words: asyncio.sleep(0, told.append(words))
+        await bridge._follow(0)
+
+    asyncio.run(follow())
+    assert caplog.messages[0] == "waiting for node 2 (10.0.0.3): its actor has not started after 0.02 seconds (look at the raylet's log there)" and len(caplog.messages) > 2
+    assert told == [(0, _ray_run._roost.PART_GONE, b"its actor has not started after 0.5 seconds")] and bridge.killed == bridge._parts

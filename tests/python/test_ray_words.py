@@ -1,60 +1,29 @@
 """What the Ray engine says when its managers, ports and accelerators are not as they should be; Ray is a few facts here."""
 
 import importlib
+import itertools
 import logging
-from collections.abc import Callable
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray_double import actor, errors, fake_ray, raising
 
 import roost
-from roost import _ray, _ray_books, _ray_reserve, _ray_run
+from roost import _ray, _ray_books, _ray_cluster, _ray_fork, _ray_launch, _ray_nodes, _ray_ports, _ray_reserve, _ray_run
 from roost._ray import RayEngine
 from roost._ray_holdings import Hold
 from roost._ray_ledger import OverError
 from roost._ray_transport import RayTransport
-from roost._ray_nodes import node_rank_of
+from roost._ray_nodes import build_cluster, snapshot
 from roost._ray_ports import RayPorts
 from roost._ray_reserve import Reservation
 
-ray = pytest.importorskip("ray")
-errors = ray.exceptions
-
 NODE = {"id": "n", "node_rank": 0, "address": "10.0.0.1", "accelerator_type": "NV_GPU", "resources": {"GPU": 2}}
-
-
-class Method:
-    """Of an actor: what it is asked goes to a function, and raises where the answer is fetched."""
-
-    def __init__(self, answer: Callable[..., Any]) -> None:
-        self.answer = answer
-
-    def options(self, **options: Any) -> "Method":
-        return self
-
-    def remote(self, *args: Any) -> Callable[[], Any]:
-        return lambda: self.answer(*args)
-
-
-def actor(**methods: Callable[..., Any]) -> Any:
-    return SimpleNamespace(**{name: Method(answer) for name, answer in methods.items()})
-
-
-def raising(error: BaseException) -> Callable[..., Any]:
-    def answer(*args: Any, **words: Any) -> None:
-        raise error
-
-    return answer
-
-
-def fake_ray(**words: Any) -> Any:
-    context = SimpleNamespace(get_actor_id=lambda: None, get_job_id=lambda: "01")
-    facts: dict[str, Any] = {
-        "exceptions": errors, "get": lambda ref, timeout=None: ref(), "nodes": lambda: [{"NodeID": "n", "Alive": True, "Resources": {}}],
-        "get_runtime_context": lambda: context, "util": SimpleNamespace(list_named_actors=lambda all_namespaces: []),
-    }  # fmt: skip
-    return SimpleNamespace(**facts | words)
 
 
 def reservation(manager: Any, given: Any = None, *, gpus: int = 2, is_reserving: bool = True) -> Reservation:
@@ -93,7 +62,7 @@ def test_accelerators_that_ray_does_not_count_are_warned_about_once_and_too_many
 
 
 def test_a_run_that_does_not_say_what_it_has_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
-    other = actor(holds=raising(errors.GetTimeoutError("no answer\nat all")))
+    other = actor(describe=None, holds=raising(errors.GetTimeoutError("no answer\nat all")))
     there = SimpleNamespace(list_named_actors=lambda all_namespaces: [{"name": "NodeManager", "namespace": "roost_1"}])
     with caplog.at_level(logging.WARNING, "roost"):
         assert reservation(holding(new={"n": [1]}), fake_ray(util=there, get_actor=lambda name, namespace: other)).add({"n": {1}})
@@ -140,9 +109,28 @@ def test_books_are_balanced_by_what_is_missing_and_what_is_too_much(monkeypatch:
     assert made == [("new", {"n": {1}})] and removed == [number]
 
 
+def test_a_bundle_is_on_its_node_with_an_old_ray_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen with 2.47.1 and 2.49.2: the older one takes the label and does not heed it."""
+    asked: list[Any] = []
+    monkeypatch.setattr(importlib.import_module("ray.util.placement_group"), "placement_group", lambda bundles, **words: asked.append((bundles, words.get("bundle_label_selector"))))
+    for version in ("2.47.1", "2.48.0", "2.49.0", "2.60.0"):
+        monkeypatch.setattr("ray.__version__", version)
+        _ray_books.create_group("roost", "token", {"n": {1, 2}}, {"n": ["GPU", "10.0.0.1"]})
+    old, new = ([{"GPU": 2.0, "node:10.0.0.1": 0.001}], None), ([{"GPU": 2.0}], [{"ray.io/node-id": "n"}])
+    assert asked == [old, old, new, new]
+
+
+def test_a_name_that_is_taken_is_known_with_an_old_ray_too() -> None:
+    old = SimpleNamespace(exceptions=SimpleNamespace())
+    new = SimpleNamespace(exceptions=errors)
+    taken = ValueError("Actor with name 'WorkerManager' already exists in the namespace roost")
+    assert _ray_cluster.is_taken(old, taken) and not _ray_cluster.is_taken(old, ValueError("no")) and not _ray_cluster.is_taken(old, RuntimeError("already exists"))
+    assert _ray_cluster.is_taken(new, errors.ActorAlreadyExistsError("taken")) and not _ray_cluster.is_taken(new, taken)
+
+
 def test_a_port_that_cannot_be_leased_is_told_with_its_node() -> None:
     keeper = SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: actor(lease=raising(errors.ActorDiedError()))))
-    ports = RayPorts(fake_ray(remote=lambda cls: keeper), "run", lambda rank: None, lambda rank: f"node {rank} (10.0.0.1)", lambda rank: None)
+    ports = RayPorts(fake_ray(remote=lambda cls: keeper), "run", lambda rank: None, lambda rank: f"node {rank} (10.0.0.1)", lambda rank: None, lambda rank: None)
     with pytest.raises(roost.EngineError, match=r"^no port can be leased on node 0 \(10.0.0.1\): the worker on node 0 \(10.0.0.1\) has ended: .*`ray status` lists the nodes\)$"):
         ports.lease(0, (1,), "test")
 
@@ -163,9 +151,9 @@ def test_a_keeper_of_ports_that_always_dies_is_not_made_for_ever() -> None:
         made.append(actor(lease=raising(errors.ActorDiedError()) if made else lambda counts, owner: [20000]))
         return made[-1]
 
-    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=make))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None)
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=make))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None, lambda rank: None)
     assert ports.lease(0, (1,), "first") == [20000]
-    del ports.keepers[0]
+    del ports._keepers[0]
     with pytest.raises(roost.EngineError, match="^no port can be leased on node 0: the worker on node 0 has ended: "):
         ports.lease(0, (1,), "second")
     assert len(made) == 11
@@ -173,10 +161,66 @@ def test_a_keeper_of_ports_that_always_dies_is_not_made_for_ever() -> None:
 
 def test_new_keepers_that_give_away_the_same_port_are_asked_a_few_times_only() -> None:
     same = actor(lease=lambda counts, owner: [20000])
-    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: same))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None)
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: same))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None, lambda rank: None)
     assert ports.lease(0, (1,), "first") == [20000]
     with pytest.raises(roost.EngineError, match="^no port can be leased on node 0 that this run has not given away "):
         ports.lease(0, (1,), "second")
+
+
+def test_ports_of_the_node_of_this_process_are_leased_by_itself_until_they_are_freed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    env = [f"XDG_RUNTIME_DIR={tmp_path}"]
+    ports = RayPorts(fake_ray(remote=raising(AssertionError("no actor"))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None, lambda rank: env)
+    leased = lambda: len(list(tmp_path.rglob("*.ports")))  # noqa: E731
+    (first,), (second,) = ports.lease(0, (2,), "a"), ports.lease(0, (1,), "b")
+    assert {first, first + 1}.isdisjoint({second})
+    assert leased() == 2
+    ports.free("a")
+    ports.free("b")
+    assert leased() == 0
+    ports.lease(0, (1,), "c")
+    assert leased() == 1
+    ports.close()
+    assert leased() == 0
+
+
+def test_launches_at_once_share_a_keeper_of_ports() -> None:
+    made: list[Any] = []
+    numbers = itertools.count(20000)
+
+    def make(run_id: str) -> Any:
+        time.sleep(0.05)  # others look meanwhile
+        made.append(actor(lease=lambda counts, owner: [next(numbers)]))
+        return made[-1]
+
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=make))), "run", lambda rank: None, lambda rank: "node 1", lambda rank: None, lambda rank: None)
+    with ThreadPoolExecutor(4) as pool:
+        leased = list(pool.map(lambda number: ports.lease(1, (1,), f"group {number}")[0], range(4)))
+    assert len(made) == 1 and sorted(leased) == [20000, 20001, 20002, 20003]
+
+
+def test_a_signal_handler_may_end_a_group_while_another_is_launched() -> None:
+    ports: RayPorts
+
+    def lease(counts: tuple[int, ...], owner: str) -> list[int]:
+        ports.free("ended")  # as a handler would, in the thread that leases
+        return [20000]
+
+    keeper = SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: actor(lease=lease)))
+    ports = RayPorts(fake_ray(remote=lambda cls: keeper), "run", lambda rank: None, lambda rank: "node 1", lambda rank: None, lambda rank: None)
+    assert ports.lease(1, (1,), "begun") == [20000]
+
+
+def test_ports_of_single_actors_are_free_again_after_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[str] = []
+    monkeypatch.setattr(_ray_ports, "ended", lambda watched: {who for who in watched if who != "actor:a7"})
+    single = _ray_ports.SinglePorts(SimpleNamespace(free=freed.append))  # type: ignore[arg-type]
+    owners = []
+    for number in range(100):
+        owners.append(single.owner())
+        single.note(SimpleNamespace(_actor_id=SimpleNamespace(hex=lambda number=number: f"a{number}")), owners[-1])
+    assert len(set(owners)) == 100 and set(freed) == set(owners[:94]) - {owners[7]}  # looked for at 32, 63 and 94
+    assert [single._actor_id.hex() for single in single.actors()] == [f"a{number}" for number in (7, *range(94, 100))]
 
 
 def test_a_manager_that_is_away_is_waited_for_no_longer_than_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,27 +274,70 @@ def test_a_manager_that_is_over_is_believed_by_nobody_who_knows_the_next_one(mon
         transport.call("NodeManager.get_nodes", [])
 
 
-@pytest.mark.parametrize("text", ["1_0", "٣", "+1", " 1", "-1", "1.0"])
-def test_a_node_rank_is_ascii_digits_and_nothing_else(text: str) -> None:
-    assert node_rank_of("10.0.0.1", {"ROOST_NODE_RANK": "12"}) == 12
-    with pytest.raises(roost.EngineError, match=r"^ROOST_NODE_RANK of node 10.0.0.1 is '.+', which is no node rank \(set it to 0, 1, ... before `ray start` there\)$"):
-        node_rank_of("10.0.0.1", {"ROOST_NODE_RANK": text})
+def ranked(*texts: str) -> list[str]:
+    """The addresses, by rank, of nodes that were given these: 10.0.0.1 the first, and so on."""
+    nodes: list[dict[str, Any]] = [{"NodeID": str(i), "NodeManagerAddress": f"10.0.0.{i}", "Resources": {}} for i in range(1, len(texts) + 1)]
+    probed = {"num_accelerators": 0, "accelerator_type": "NO_ACCEL", "accelerator_model": None}
+    cluster = build_cluster(snapshot(nodes, [{"node": probed, "env": {"ROOST_NODE_RANK": text}} for text in texts]), None, 0)
+    return [cluster.node(rank)["address"] for rank in range(len(texts))]
+
+
+@pytest.mark.parametrize("text", ["1_0", "٣", "-1", "1.0", "2147483648", "1\udcff", "\udcb1"])
+def test_a_node_rank_that_is_no_number_is_refused(text: str) -> None:
+    for others in ([], ["1", "0"]):
+        with pytest.raises(roost.Error, match=r"^ROOST_NODE_RANK of node 10.0.0.1 is '.+', which is no node rank \(set it to 0, 1, ... before `ray start` there\)$"):
+            ranked(text, *others)
+
+
+@pytest.mark.parametrize("text", ["1", "+1", " 1", "1 ", "001"])
+def test_a_node_rank_is_read_as_every_number_is(text: str) -> None:
+    assert ranked(text, "0") == ["10.0.0.2", "10.0.0.1"]
 
 
 def test_a_group_that_is_not_there_is_told_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = object.__new__(RayEngine)
     engine._ray, engine.namespace = None, "roost"
-    monkeypatch.setattr(_ray, "named_actors", lambda ray, namespace: {"NodeManager", "actor:0", "actor:1"})
+    monkeypatch.setattr(_ray_launch, "named_actors", lambda ray, namespace: {"NodeManager", "actor:0", "actor:1"})
     with pytest.raises(roost.EngineError, match=r"^there is no group 'other' in namespace 'roost' \(running are: actor\)$"):
         engine.find_group("other")
+
+
+def test_a_manager_of_another_program_is_no_run() -> None:
+    """RLinf's has the same name."""
+    managers = {"RLinf": SimpleNamespace(get_nodes=None), "roost": SimpleNamespace(describe=None)}
+
+    def get_actor(name: str, namespace: str) -> Any:
+        if namespace not in managers:
+            raise ValueError("it has just ended")
+        return managers[namespace]
+
+    listed = [{"name": name, "namespace": namespace} for name, namespace in (("NodeManager", "RLinf"), ("NodeManager", "roost"), ("NodeManager", "gone"), ("other", "more"))]
+    given = fake_ray(util=SimpleNamespace(list_named_actors=lambda all_namespaces: listed), get_actor=get_actor)
+    assert _ray_cluster.running_namespaces(given) == {"roost"}
+
+
+def test_a_wish_that_contradicts_itself_is_refused_before_ray_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost._ray_open.load_ray", lambda: pytest.fail("Ray is loaded"))
+    with pytest.raises(roost.Error, match="num_nodes is asked to be 1, but the config says 3") as caught:
+        roost.Cluster(num_nodes=1, cluster_cfg={"cluster": {"num_nodes": 3, "component_placement": {"a": 0}}}, engine="ray")
+    assert caught.value.code == "usage"
+
+
+def test_accelerators_are_reserved_as_what_ray_counts_them() -> None:
+    assert [_ray_nodes.resource_of(counted) for counted in ({"GPU": 8.0}, {"NPU": 8.0}, {"GPU": 8.0, "NPU": 2.0}, {"GPU": 0.5, "NPU": 8.0}, {})] == ["GPU", "NPU", "GPU", "NPU", "GPU"]
+
+
+def test_nodes_that_are_there_have_time_to_answer_however_long_others_are_waited_for() -> None:
+    assert [_ray_nodes.answer_seconds(wait) for wait in (0, 3.0, 30.0, 600.0)] == [10, 10, 30, 120]
 
 
 def test_ray_is_left_whatever_fails_before(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[str] = []
     engine = object.__new__(RayEngine)
     engine._ray = fake_ray(is_initialized=lambda: True, shutdown=lambda: left.append("ray"))
-    engine._is_closed, engine._is_owner, engine._groups, engine._allocated, engine._reservation, engine._managers = False, True, [], [], None, {}
-    engine._ports = SimpleNamespace(keepers={})  # type: ignore[assignment]
+    engine._is_closed, engine._is_owner, engine._groups, engine._parts, engine._reservation, engine._managers, engine._pid = False, True, [], [], None, {}, os.getpid()
+    engine._ports = SimpleNamespace(close=lambda: None)  # type: ignore[assignment]
+    engine._single = SimpleNamespace(actors=list)  # type: ignore[assignment]
     monkeypatch.setattr(_ray, "forget", raising(RuntimeError("the control store is gone")))
     engine.close()
     assert left == ["ray"]
@@ -261,3 +348,15 @@ def test_what_nobody_foresaw_is_not_blamed_on_the_python_that_was_chosen() -> No
     assert isinstance(said, roost.EngineError) and str(said).startswith("cannot join the Ray cluster: ActorUnschedulableError: ") and said.hint
     own = roost.Timeout("late")
     assert _ray_run.as_ours(own) is own
+
+
+def test_a_fork_of_a_process_that_joined_is_told_so_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ray_fork, "joined", os.getpid() + 1)
+    said = r"^this process is a fork of one that has joined Ray, and Ray does not work in a fork \(start processes with subprocess, or with multiprocessing's spawn\)$"
+    for wish in (lambda: roost.Cluster(engine="ray"), lambda: roost.Cluster(num_nodes=1, engine="ray"), lambda: RayTransport(fake_ray(), "roost").call("NodeManager.get_nodes", [])):
+        with pytest.raises(roost.EngineError, match=said):
+            wish()
+    engine = object.__new__(RayEngine)
+    engine._is_closed, engine._pid = False, os.getpid() + 1
+    engine.close()
+    assert not engine._is_closed

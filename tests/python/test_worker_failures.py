@@ -2,13 +2,14 @@
 
 import gc
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
 
 import pytest
 from engine import wait_gone
-from worker_classes import Clashing, Helper, Refusing
+from worker_classes import Clashing, Helper, Homebody, Refusing
 from worker_home import WorkerHome
 
 import roost
@@ -184,10 +185,29 @@ def test_wrong_constructor_arguments_raise_from_launch(own_workers: WorkerHome) 
         Helper.create_group(wrong=1).launch(own_workers.cluster("1x1"))
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_what_cannot_be_read_fails_its_call_alone(group: roost.WorkerGroup, size: int) -> None:
+    """Where it is read, which is the worker for arguments and the driver for answers."""
+    for call, words in (
+        (lambda: group.echo(Homebody(size)), "the arguments of 'echo' cannot be read: ValueError: only at home"),
+        (lambda: group.homebody(size), "what it returned cannot be read here: ValueError: only at home"),
+    ):
+        handle = call()
+        with pytest.raises(roost.WorkerError, match=rf"^rank 0 of group 'failing' \(.+\) failed in '\w+': {re.escape(words)}; so did ranks 1, 2, 3\n"):
+            handle.wait()
+        assert [(outcome.kind, outcome.error) for outcome in handle.outcomes] == [("error", words)] * 4
+        assert "in make_homebody" in handle.outcomes[0].traceback
+    assert group.echo(size).wait() == [size] * 4
+
+
 def test_a_constructor_that_takes_too_long_is_told(own_workers: WorkerHome) -> None:
     pipe = own_workers.engine.pipe("never")
-    with pytest.raises(roost.Timeout, match=r"group 'slow' was not ready after 0.5 s: 0 of 1 processes of 'slow' are ready; slow/0( on node 0 \(127\.0\.0\.2\))? is not"):
-        Slow.create_group(str(pipe.path)).launch(own_workers.cluster("1x1"), name="slow", timeout=0.5)
+    late = "slow/0, slow/1, slow/2 and 1 more are not"
+    if own_workers.name == "ray":
+        late = "".join(f", slow/{rank} on node 0 (127.0.0.2) (REASON)" for rank in range(3))[2:] + " and 1 more are not (look at the nodes' logs, or pass a larger timeout)"
+    said = re.escape(f"group 'slow' was not ready after 0.5 s: 0 of 4 processes of 'slow' are ready; {late}").replace("REASON", "[^()]+")
+    with pytest.raises(roost.Timeout, match=f"^{said}$"):
+        Slow.create_group(str(pipe.path)).launch(own_workers.cluster("1x4"), name="slow", timeout=0.5)
     own_workers.engine.wait_empty()
 
 

@@ -27,6 +27,24 @@ class Stubborn(Exception):
         super().__init__("in\ntwo lines")
 
 
+def make_homebody(home: int, size: int) -> "Homebody":
+    if os.getpid() != home:
+        raise ValueError("only at home")
+    return Homebody(size)
+
+
+class Homebody:
+    """Pickles, and can be made again in its own process only."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __reduce__(self) -> Any:
+        return make_homebody, (os.getpid(), self.size), bytes(self.size)
+
+    def __setstate__(self, state: bytes) -> None: ...
+
+
 class Helper(Worker):
     """Does what the tests ask for."""
 
@@ -49,6 +67,9 @@ class Helper(Worker):
 
     def pid(self) -> int:
         return os.getpid()
+
+    def homebody(self, size: int) -> Homebody:
+        return Homebody(size)
 
     def echo(self, value: Any) -> Any:
         return value

@@ -27,7 +27,7 @@ class WorkerHome:
     def __init__(self, name: str, home: Path) -> None:
         self.name = name
         self.engine = Engine(home)
-        self.home = home
+        self.home = self.modules = home  # modules: where workers find some, once it is in sys.path
         self._patch = pytest.MonkeyPatch()
         for variable in list(os.environ):
             if variable.startswith(("ROOST", "RLINF_", "XDG_")) and variable not in self.engine.env:
