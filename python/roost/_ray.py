@@ -354,7 +354,7 @@ class RayEngine:
         if not self._is_owner:
             return
         with contextlib.suppress(Exception):  # one that is gone writes nothing
-            ray.get([manager.end.remote() for manager in self._managers.values()], timeout=END_SECONDS)
+            ray.get([again(manager.end).remote() for manager in self._managers.values()], timeout=END_SECONDS)
         kill_actors(ray, list(self._managers.values()))
         try:
             forget(ray.get_runtime_context().get_job_id())

@@ -224,8 +224,9 @@ def state() -> Any:
 
 
 def again(method: Any) -> Any:
-    """A method of an actor that may run twice: Ray asks once more when the question or the answer was lost."""
-    return method.options(max_task_retries=3)
+    """A method of an actor that may run twice: Ray asks again when the question or the answer was lost, for as long as the
+    actor lives. How long that may take is for whoever waits: a number of tries would run out by bad luck."""
+    return method.options(max_task_retries=-1)
 
 
 def is_taken(ray: Any, error: BaseException) -> bool:

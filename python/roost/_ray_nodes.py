@@ -17,6 +17,7 @@ LOCAL_NODE = "local"
 
 PROBE_SECONDS = 120.0
 LEAST_SECONDS = 10.0
+PROBE_TRIES = 20  # messages may be lost; but a node where the probe itself dies is told of
 
 # What the C library on a node finds there, and the variables that it is given its rank by.
 PROBED = ("accelerator_type", "accelerator_model", "num_accelerators")
@@ -87,7 +88,7 @@ def probe_nodes(ray: Any, nodes: Sequence[dict[str, Any]], timeout: float, inter
     """What each node says of itself, in the order given, and which of these interpreters it does not have."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    task = ray.remote(num_cpus=0, max_retries=3)(probe)  # asking again changes nothing
+    task = ray.remote(num_cpus=0, max_retries=PROBE_TRIES)(probe)  # asking again changes nothing
     given = (interpreters,) if interpreters else ()
     asked = [task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), name="roost-probe").remote(*given) for node in nodes]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=timeout)

@@ -15,7 +15,7 @@ from roost import _roost
 from roost._arguments import fault
 from roost._errors import EngineError
 from roost._managers import make_error, read_answer
-from roost._ray_cluster import MANAGERS_GONE
+from roost._ray_cluster import MANAGERS_GONE, again
 from roost._ray_fork import check_joined
 from roost._ray_managers import NAMES, who_asks
 
@@ -68,9 +68,13 @@ class RayTransport:
         except _roost.Error:
             raise
         except BaseException:  # Ctrl-C, or what another signal's handler raises
-            with contextlib.suppress(Exception):
-                self._manager(actor_of(method)).give_up.remote(owner, number)
+            self._give_up(method, owner, number)
             raise
+
+    def _give_up(self, method: str, owner: int, number: int) -> None:
+        """Whatever became of the request, nobody waits for its answer."""
+        with contextlib.suppress(Exception):
+            again(self._manager(actor_of(method)).give_up).remote(owner, number)
 
     def _insist(self, method: str, owner: int, number: int, request: bytes, timeout: float | None) -> Any:
         errors, name = self._ray.exceptions, actor_of(method)
@@ -91,6 +95,7 @@ class RayTransport:
                 if now - missing_since > AGAIN_SECONDS:
                     raise fault(EngineError, f"the {name} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
                 if deadline is not None and now >= deadline:
+                    self._give_up(method, owner, number)  # it may have come, and only its answer been lost
                     raise late(method, timeout) from None
                 time.sleep(PAUSE)
 
@@ -110,8 +115,10 @@ class RayTransport:
             return self._get(ref, None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
         except self._ray.exceptions.GetTimeoutError:
             with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
-                if not self._get(self._manager(actor_of(method)).cancel.remote(owner, number), AGAIN_SECONDS):
-                    return self._get(ref, AGAIN_SECONDS)  # type: ignore[no-any-return]
+                if not self._get(again(self._manager(actor_of(method)).cancel).remote(owner, number), AGAIN_SECONDS):
+                    epoch, answer = self._get(ref, AGAIN_SECONDS)
+                    if answer != b"":  # taken back, and who was told so never heard it
+                        return epoch, answer
             raise late(method, timeout) from None
 
     def _get(self, ref: Any, timeout: float | None) -> Any:

@@ -225,18 +225,38 @@ def test_ports_of_single_actors_are_free_again_after_their_ends(monkeypatch: pyt
 
 def test_a_manager_that_is_away_is_waited_for_no_longer_than_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
-    given = fake_ray(get_actor=lambda name, namespace: actor(ask=raising(errors.ActorUnavailableError("away", None))))
+    given_up: list[int] = []
+    manager = giving_up(given_up, errors.ActorUnavailableError("away", None))
     with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
-        RayTransport(given, "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
+        RayTransport(manager, "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
+    assert given_up == [1]  # only the answer may have been lost
+
+
+def giving_up(given_up: list[int], error: BaseException) -> Any:
+    """With a manager whose answers are never had."""
+    manager = actor(ask=raising(error), give_up=lambda owner, number: None)
+    manager.give_up.remote = lambda owner, number: given_up.append(number)
+    return fake_ray(get_actor=lambda name, namespace: manager)
 
 
 def test_a_call_that_is_interrupted_is_given_up() -> None:
     given_up: list[int] = []
-    manager = actor(ask=raising(KeyboardInterrupt()), give_up=lambda owner, number: None)
-    manager.give_up.remote = lambda owner, number: given_up.append(number)
     with pytest.raises(KeyboardInterrupt):
-        RayTransport(fake_ray(get_actor=lambda name, namespace: manager), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
+        RayTransport(giving_up(given_up, KeyboardInterrupt()), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
     assert given_up == [1]
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"value": true}'])
+def test_a_request_is_late_unless_it_was_answered_before_it_was_taken_back(answer: bytes) -> None:
+    """It was taken back by a question whose answer Ray lost: asked once more, the manager knows of no such request."""
+    answers: list[Any] = [raising(errors.GetTimeoutError("late")), lambda *args: (1, answer)]
+    manager = actor(ask=lambda *args: answers.pop(0)(), cancel=lambda owner, number: False)
+    transport = RayTransport(fake_ray(get_actor=lambda name, namespace: manager), "roost")
+    if answer:
+        assert transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05) is True
+        return
+    with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
+        transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
 
 
 def test_who_reserves_asks_the_next_manager_when_one_is_over() -> None:
