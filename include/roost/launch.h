@@ -124,6 +124,10 @@ ROOST_API int32_t roost_run_component_count(const struct roost_run *run);
 ROOST_API const char *roost_run_component(const struct roost_run *run, int32_t component);
 ROOST_API int32_t roost_run_world_size(const struct roost_run *run, int32_t component);
 
+/* The node of a process, in words ("node 2 (10.0.0.3)"), borrowed from the run; NULL when the whole run
+ * is on this machine. */
+ROOST_API const char *roost_run_node(const struct roost_run *run, int32_t component, int32_t rank);
+
 /* Readable (poll) when an event may be there. */
 ROOST_API int roost_run_fd(const struct roost_run *run);
 

@@ -35,16 +35,21 @@ static void say_component(struct run_view *view, int32_t component, int width)
 static void say_failure(struct run_view *view, const struct roost_event *first)
 {
     const char *name = view->names[first->component];
+    const char *node = roost_run_node(view->run, first->component, first->rank);
+    /* What a node itself could not do begins with it. */
+    bool is_named = !node || strncmp(first->message, node, strlen(node)) == 0;
+    const char *on = is_named ? "" : " on ", *where = is_named ? "" : node;
     if (first->code != ROOST_OK)
-        run_view_say(view, "first failure: %s/%d: %s", name, first->rank, first->message);
+        run_view_say(view, "first failure: %s/%d%s%s: %s", name, first->rank, on, where,
+                     first->message);
     else if (first->signal)
-        run_view_say(view, "first failure: %s/%d was ended by %s%s", name, first->rank,
-                     signal_word(first->signal).text,
+        run_view_say(view, "first failure: %s/%d%s%s was ended by %s%s", name, first->rank, on,
+                     where, signal_word(first->signal).text,
                      first->has_core               ? " (core dumped)"
                      : first->end == ROOST_END_OOM ? ", by the kernel: out of memory?"
                                                    : "");
     else
-        run_view_say(view, "first failure: %s/%d exited with %d", name, first->rank,
+        run_view_say(view, "first failure: %s/%d%s%s exited with %d", name, first->rank, on, where,
                      first->exit_code);
 }
 

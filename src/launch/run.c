@@ -60,6 +60,21 @@ int32_t roost_run_world_size(const struct roost_run *run, int32_t component)
                : 0;
 }
 
+/* Its number among the processes of the run; -1 = it is none of them. */
+static int32_t find_process(const struct roost_run *run, int32_t component, int32_t rank)
+{
+    if (component < 0 || component >= run->component_count || rank < 0 ||
+        rank >= run->components[component].world_size)
+        return -1;
+    return run->components[component].first + rank;
+}
+
+const char *roost_run_node(const struct roost_run *run, int32_t component, int32_t rank)
+{
+    int32_t process = find_process(run, component, rank);
+    return run->node_of_process && process >= 0 ? run->node_of_process[process] : NULL;
+}
+
 int roost_run_fd(const struct roost_run *run)
 {
     return run->channel;
@@ -108,17 +123,10 @@ bool run_settle(struct roost_run *run)
 
 /* --- events --- */
 
-static struct run_life *find_life(struct roost_run *run, const struct roost_event *event)
-{
-    if (event->component < 0 || event->component >= run->component_count || event->rank < 0 ||
-        event->rank >= run->components[event->component].world_size)
-        return NULL;
-    return &run->lives[run->components[event->component].first + event->rank];
-}
-
 static void note(struct roost_run *run, const struct roost_event *event)
 {
-    struct run_life *life = find_life(run, event);
+    int32_t process = find_process(run, event->component, event->rank);
+    struct run_life *life = process >= 0 ? &run->lives[process] : NULL;
     if (event->kind == ROOST_EVENT_STARTED && life)
         *life = (struct run_life){event->life, event->pid, true, event->started_at};
     else if (event->kind == ROOST_EVENT_ENDED && life)

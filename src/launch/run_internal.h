@@ -30,6 +30,7 @@ struct roost_run {
     struct run_component *components;
     int32_t component_count;
     struct run_life *lives;
+    const char **node_of_process; /* in words; NULL = all are on this machine */
     int32_t process_count;
     int channel;
     int guardian, supervisor; /* pidfds, -1 = none */

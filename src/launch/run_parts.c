@@ -278,13 +278,29 @@ static bool send_commands(struct parts_birth *it)
     return true;
 }
 
+/* For who asks the run where a process of it is. */
+static bool note_nodes(struct parts_birth *it)
+{
+    struct roost_run *run = it->birth->run;
+    run->node_of_process = arena_zeroed(it->arena, const char *, run->process_count + 1);
+    if (!run->node_of_process)
+        return say_nomem(it->birth);
+    for (int32_t c = 0; c < run->component_count; c++) {
+        const int32_t *node_of_rank = it->birth->commands->components[c].placed->cluster_node_rank;
+        for (int32_t rank = 0; rank < run->components[c].world_size; rank++)
+            run->node_of_process[run->components[c].first + rank] =
+                it->words[it->part_of_node[node_of_rank[rank]]];
+    }
+    return true;
+}
+
 bool birth_on_ray(struct birth *birth)
 {
     /* The bridge waits for nodes within limits of its own, and says so. */
     struct parts_birth it = {.birth = birth, .arena = &birth->run->arena, .deadline = INT64_MAX};
-    return list_parts(&it) && find_folders(&it) && send_join(&it) && take_joined(&it) &&
-           parts_send_setups(&it) && parts_take_ports(&it) && send_commands(&it) &&
-           birth_describe(birth) &&
+    return list_parts(&it) && note_nodes(&it) && find_folders(&it) && send_join(&it) &&
+           take_joined(&it) && parts_send_setups(&it) && parts_take_ports(&it) &&
+           send_commands(&it) && birth_describe(birth) &&
            birth_send_file(birth, MSG_START, "", 0,
                            spec_write_outline(birth->commands, it.part_of_node, it.digests));
 }

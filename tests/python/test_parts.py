@@ -98,7 +98,7 @@ def test_a_run_ends_after_the_guardian_of_every_node(home: Home) -> None:
 def test_one_failure_stops_all_nodes(home: Home) -> None:
     run = home.start({"a": EVERYWHERE}, {"a": shell("trap 'exit 0' TERM; [ $RANK = 1 ] && exit 7; while :; do sleep 0.05; done")})
     assert run.end() == 7
-    assert "stopping: a/1 failed" in run.err and "first failure: a/1 exited with 7" in run.err
+    assert "stopping: a/1 failed" in run.err and "first failure: a/1 on node 1 (10.0.0.2) exited with 7" in run.err
     records = run.records()
     assert (records[0]["rank"], records[0]["code"], len(records)) == (1, 7, NODES + 1)
 

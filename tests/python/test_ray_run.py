@@ -179,7 +179,7 @@ def test_order_and_readiness_hold_across_nodes(nodes: Nodes) -> None:
     assert run.end() == 128 + signal.SIGKILL, run.err
     counts = [run.log("last", rank) for rank in range(NODES) if (run.folder / "last" / str(rank)).exists() and run.log("last", rank)]
     assert counts and set(counts) == {b"12\n"}
-    assert re.search(r"first failure: last/\d was ended by SIGKILL", run.err), run.err
+    assert re.search(r"first failure: last/(\d) on node \1 \(127.0.0.\d\) was ended by SIGKILL", run.err), run.err
     assert nodes.left(run.id) == NOTHING
 
 
@@ -229,7 +229,7 @@ def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_ma
 def test_a_process_that_fails_stops_all_nodes_and_gives_its_code(few: Nodes) -> None:
     run = few.start({"a": "0-15:0-7"}, {"a": shell("trap 'echo told; exit 3' TERM; if [ $RANK = 5 ]; then echo failing; exit 7; fi; while :; do sleep 0.05; done")})
     assert run.end() == 7, run.err
-    assert "first failure: a/5 exited with 7" in run.err and "stopping: a/5 failed" in run.err
+    assert "first failure: a/5 on node 1 (127.0.0.3) exited with 7" in run.err and "stopping: a/5 failed" in run.err
     records = run.records()
     assert records[0]["rank"] == 5 and records[0]["code"] == 7
     assert {(record["rank"], record["code"] or record["signal"]) for record in records[1:-1]} <= {(rank, how) for rank in range(8) for how in (3, signal.SIGTERM)}
@@ -296,7 +296,8 @@ def test_other_processes_of_the_user_see_it_and_stop_it(few: Nodes) -> None:
     run = few.start({"a": few.everywhere}, {"a": shell("echo up; exec sleep 1000")})
     run.await_lines(FEW, r"up")
     listed = json.loads(few.roost("ps", "--json").stdout)
-    assert run.id in json.dumps(listed)
+    (shown,) = [row for row in listed["runs"] if row["run"] == run.id]
+    assert [process["node"] for process in shown["status"]["processes"]] == ["node 0 (127.0.0.2)", "node 1 (127.0.0.3)"]
     assert few.roost("logs", run.id).stdout.count("up") == FEW
     ours = run.pids()
     # The bridge is a driver of Ray's, and has its port; nothing else has one.

@@ -11,6 +11,7 @@
 
 #include "base/json_reader.h"
 #include "launch/local/clock.h"
+#include "launch/local/parts.h"
 #include "launch/local/proc.h"
 #include "launch/local/supervisor.h"
 #include "rpc/control.h"
@@ -110,9 +111,14 @@ static void put_component(struct text *out, const struct supervisor *supervisor,
 static void put_process(struct text *out, const struct supervisor *supervisor,
                         const struct worker *worker)
 {
-    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"}",
+    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"",
                 worker_component(supervisor, worker)->name, worker->rank, worker->life, worker->pid,
                 is_stopped(supervisor, worker) ? "stopped" : worker_words[shown_state(worker)]);
+    if (supervisor->parts) {
+        text_puts(out, ",\"node\":");
+        text_json(out, sv_from(parts_node(supervisor, worker)));
+    }
+    text_char(out, '}');
 }
 
 static void put_status(struct text *out, const struct supervisor *supervisor)
