@@ -38,6 +38,16 @@ static int print(const struct planning *planning, const struct invocation *invoc
                          0);
 }
 
+static int refuse_without_cluster(const struct planning *planning,
+                                  const struct invocation *invocation)
+{
+    const char *engine = roost_config_engine(planning->config);
+    bool is_ray = engine && strcmp(engine, "ray") == 0;
+    return output_refuse(invocation,
+                         "no cluster to plan against: pass %s--cluster 2x8, a snapshot, or local",
+                         is_ray ? "--engine ray for the live one, or " : "");
+}
+
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
@@ -49,8 +59,7 @@ static int run(const struct invocation *invocation)
             (roost_report_count(planning.report) && !option_is_on(invocation, "json")))
             output_report(invocation, planning.report);
         if (!has_faults && !planning.has_cluster)
-            status = output_refuse(
-                invocation, "no cluster to plan against: pass --cluster 2x8, a snapshot, or local");
+            status = refuse_without_cluster(&planning, invocation);
         else if (!has_faults)
             status = print(&planning, invocation);
     }
