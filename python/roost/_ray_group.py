@@ -50,6 +50,7 @@ class Hosted:
         import ray
         from ray import cloudpickle
 
+        label_output(repr(self))
         if folder is not None:
             with contextlib.suppress(OSError):  # the node does not have it
                 os.chdir(folder)
@@ -102,6 +103,16 @@ class AsyncHosted(Hosted):
         assert self._host
         read = read_call(payload)
         return read if isinstance(read, Answer) else pack(read[0], await self._host.run_async(*read))
+
+
+def label_output(label: str) -> None:
+    """Ray shows before each line that an actor writes its class, and its repr once the constructor has returned; but it is the
+    constructor that loads models, and says so. What Ray tells its readers of logs then is told them at once."""
+    with contextlib.suppress(ImportError):  # of another Ray than was seen
+        from ray._private.ray_constants import LOG_PREFIX_ACTOR_NAME as prefix
+
+        for stream in (sys.stdout, sys.stderr):
+            print(f"{prefix}{label}", file=stream, flush=True)
 
 
 def read_call(payload: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]] | Answer:

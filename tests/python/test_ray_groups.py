@@ -159,6 +159,8 @@ def test_output_of_all_nodes_is_kept_from_its_first_line_and_shown_unless_it_is_
             assert (folder / "stderr.log").read_text().splitlines()[-1] == "not whole"
             assert folder.stat().st_mode & 0o777 == 0o700 and (folder / "stdout.log").stat().st_mode & 0o777 == 0o600
     assert "shown 0\n" in printed and "hidden" not in printed and "roost-mark" not in printed
+    for rank in range(2):  # what its constructor writes, too
+        assert re.search(rf"\(shown:{rank} pid=[^)]*\)\S* born as {rank}\n", printed), printed[:2000]
 
 
 def test_what_is_not_as_planned_is_said_loudly(one: Session) -> None:
