@@ -37,6 +37,10 @@ ROOST_API enum roost_code roost_accelerator_read(const char *text, enum roost_ac
                                                  const char **out_model,
                                                  struct roost_error *err) ROOST_MUST_USE;
 
+/* Ray's name for the accelerators of a node where it counts these: "GPU", or "NPU" where there is no
+ * whole GPU. For who reserves there what was planned. */
+ROOST_API const char *roost_ray_resource(double gpus, double npus);
+
 struct roost_cluster;
 
 struct roost_cluster_options {

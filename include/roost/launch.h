@@ -113,6 +113,10 @@ struct roost_event {
 ROOST_API struct roost_run *roost_run_start(const struct roost_run_options *options,
                                             struct roost_report *report, struct roost_error *err);
 
+/* A fresh id, as runs have that are started here, for one that is started otherwise. */
+enum { ROOST_RUN_ID_SIZE = 7 };
+ROOST_API enum roost_code roost_run_id_new(char out[ROOST_RUN_ID_SIZE], struct roost_error *err);
+
 /* Ends the run if it has not finished, at once and wholly, and frees it. */
 ROOST_API void roost_run_free(struct roost_run *run);
 

@@ -72,9 +72,31 @@ static PyObject *accelerator_model(PyObject *module, PyObject *text)
     return Py_BuildValue("(is)", (int)type, model);
 }
 
+static PyObject *new_run_id(PyObject *module, PyObject *unused)
+{
+    struct roost_error error;
+    char id[ROOST_RUN_ID_SIZE];
+    (void)unused;
+    if (roost_run_id_new(id, &error) != ROOST_OK)
+        return binding_raise(PyModule_GetState(module), &error, NULL, NULL);
+    return PyUnicode_FromString(id);
+}
+
+static PyObject *ray_resource(PyObject *module, PyObject *args)
+{
+    double gpus, npus;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "dd", &gpus, &npus))
+        return NULL;
+    return PyUnicode_FromString(roost_ray_resource(gpus, npus));
+}
+
 static PyMethodDef methods[] = {
     {"accelerator_model", accelerator_model, METH_O,
      "(type by its number, model) of the model that a node names, such as NV_GPU:A800"},
+    {"new_run_id", new_run_id, METH_NOARGS, "An id for a run, as the program chooses them."},
+    {"ray_resource", ray_resource, METH_VARARGS,
+     "(GPUs, NPUs) of a node: what Ray counts its accelerators as."},
     {"python_words", python_words, METH_O, "a cure in Python's words instead of the program's"},
     {"set_accelerator_types", set_accelerator_types, METH_O,
      "What Placement.accelerator_type answers, in the order of accelerator_types."},

@@ -5,7 +5,6 @@ import contextlib
 import json
 import logging
 import os
-import secrets
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -33,14 +32,8 @@ from roost._words import warn
 
 log = logging.getLogger("roost")
 
-LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-ID_LENGTH = 8
 MANAGER_SECONDS = 120.0
 END_SECONDS = 5.0
-
-
-def new_run_id() -> str:
-    return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
 
 
 def who_am_i(run_id: str) -> str:

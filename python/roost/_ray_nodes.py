@@ -153,8 +153,8 @@ def check_interpreters(config: _roost.Config | None, cluster: _roost.Cluster, fa
 
 
 def resource_of(resources: Mapping[str, float]) -> str:
-    """What Ray counts the accelerators of a node as: the first that is there, as the C library has it."""
-    return "GPU" if resources.get("GPU", 0) >= 1 or not resources.get("NPU") else "NPU"
+    """What Ray counts the accelerators of a node as."""
+    return _roost.ray_resource(resources.get("GPU", 0), resources.get("NPU", 0))
 
 
 def rank_texts(env: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from roost._arguments import fault
 from roost._attach import cluster_of
 from roost._errors import EngineError
 from roost._managers import set_transport
-from roost._ray import MANAGER_SECONDS, RayEngine, new_run_id
+from roost._ray import MANAGER_SECONDS, RayEngine
 from roost._ray_cluster import again, alive_nodes, connect, find_address, inside_ray, is_taken, leave, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_fork import check_joined, note_join
 from roost._ray_ledger import sweep
@@ -94,7 +94,7 @@ def begin(
     else:
         value, config, section = planned_cluster(planned, facts)
     interpreters = {node: answer["python"] for node, answer in facts.items()}
-    run_id = run_id or new_run_id()
+    run_id = run_id or _roost.new_run_id()
     while True:
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:

@@ -26,6 +26,16 @@ static bool choose_id(char *out)
     return true;
 }
 
+enum roost_code roost_run_id_new(char out[ROOST_RUN_ID_SIZE], struct roost_error *err)
+{
+    struct diag diag = diag_start(NULL, err);
+    if (choose_id(out))
+        return ROOST_OK;
+    diag_error(&diag, ROOST_ERR_IO, (struct place){0}, "cannot find a fresh run id: %s",
+               strerror(errno));
+    return ROOST_ERR_IO;
+}
+
 /* The link by which `roost ps` finds a run that is kept elsewhere. Without a state directory it is
  * not listed, which is no reason not to run. */
 static void link_run(const struct run_dir *dir, const char *const *env)

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <roost/launch.h>
+
 #include "base/diag.h"
 
-enum { RUN_ID_LEN = 6, RUN_PATH_MAX = 4096, RUN_BOOT_MAX = 40 };
+enum { RUN_ID_LEN = ROOST_RUN_ID_SIZE - 1, RUN_PATH_MAX = 4096, RUN_BOOT_MAX = 40 };
 
 struct run_dir {
     char id[RUN_ID_LEN + 1];

@@ -13,6 +13,16 @@
 /* Ray's names for accelerators, as enum ray_resource has them: the first that is there counts. */
 static const char *const resources[RAY_RESOURCES] = {"GPU", "NPU"};
 
+static enum ray_resource counted_as(bool has_gpu, bool has_npu)
+{
+    return has_npu && !has_gpu ? RAY_NPU : RAY_GPU;
+}
+
+const char *roost_ray_resource(double gpus, double npus)
+{
+    return resources[counted_as(gpus >= 1, npus >= 1)];
+}
+
 /* Where a node's rank is looked for, in this order. */
 static const char *const rank_names[RANK_VARIABLES] = {"ROOST_NODE_RANK", "RLINF_NODE_RANK"};
 
@@ -143,13 +153,15 @@ static void take_rays(struct snapshot *snapshot, const struct ray_count *told,
 void snapshot_settle_accelerators(struct snapshot *snapshot, const struct snapshot_facts *facts,
                                   struct cluster_node *node)
 {
-    bool is_gpu = facts->counts[RAY_GPU].count > 0;
-    const struct ray_count *told = &facts->counts[is_gpu ? RAY_GPU : RAY_NPU];
+    enum ray_resource kind =
+        counted_as(facts->counts[RAY_GPU].count > 0, facts->counts[RAY_NPU].count > 0);
+    const struct ray_count *told = &facts->counts[kind];
     int32_t found = node->accelerator_count;
     if (told->count == 0 || told->count == found)
         return;
     if (found == 0) {
-        take_rays(snapshot, told, is_gpu ? facts->labelled : ROOST_ACCELERATOR_ASCEND, node);
+        take_rays(snapshot, told, kind == RAY_GPU ? facts->labelled : ROOST_ACCELERATOR_ASCEND,
+                  node);
         return;
     }
     int32_t fewer = told->count < found ? told->count : found;
