@@ -208,6 +208,8 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
                                   .boot_id = ""};
         read_page(list, (struct strview){page, (size_t)len}, out);
         find_state(list, dir, out);
+    } else if (len == 0 && run_dir_is_held(dir)) {
+        list->beginning = copy(list, sv_from(id));
     }
     free(page);
     if (fd >= 0)
@@ -289,6 +291,13 @@ static const struct run_entry *find_living(const struct run_list *list)
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag)
 {
+    if (!prefix && list->beginning) {
+        diag_error(diag, ROOST_ERR_USAGE, (struct place){0},
+                   "the newest run, %s, is only beginning", list->beginning);
+        diag_hint(diag, "wait until it runs, end it where it was started, or name the one that is "
+                        "meant; `roost ps` lists them");
+        return NULL;
+    }
     if (!prefix && find_living(list))
         return find_living(list);
     const struct run_entry *found = NULL;

@@ -27,7 +27,8 @@ struct run_list {
     struct arena arena;
     struct run_entry *entries; /* newest first */
     int32_t count;
-    int runtime_dir; /* where their sockets are; -1 = there is none, as follows */
+    const char *beginning; /* the id of one that is not told of yet; NULL = none */
+    int runtime_dir;       /* where their sockets are; -1 = there is none, as follows */
     struct roost_error unreachable;
 };
 
@@ -35,8 +36,9 @@ struct run_list {
 bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
 void runs_release(struct run_list *list);
 
-/* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after saying that there is
- * none, or several. */
+/* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after
+ * saying that there is none, or several, or that the newest is only beginning: that one is meant, and
+ * not the one before it. */
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag);
 

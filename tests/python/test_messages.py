@@ -112,6 +112,8 @@ OTHER_TEXTS = {
     "the machine is very busy: try again": "its cure",
     "stopped before it began": "tests/python/test_parts_birth.py",
     "nothing of it is left": "its cure",
+    "the newest run, %s, is only beginning": "tests/python/test_parts_birth.py",
+    "wait until it runs, end it where it was started, or name the one that is meant; `roost ps` lists them": "its cure",
     "%s: stopped before it began": "the same, as the program says it",
     "%s is lost: %.*s": "needs a node; tests/python/test_parts_birth.py",
     "`ray status` lists the nodes": "its cure",

@@ -92,6 +92,8 @@ def test_a_run_can_be_stopped_before_it_begins(home: Home) -> None:
     python.write_text("#!/bin/sh\ntouch begun\nexec sleep 1000\n")
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")})
     until((home.folder / "begun").exists, "the bridge is there")
+    stopped = subprocess.run([ROOST, "stop"], env=home.env, cwd=home.folder, capture_output=True, text=True, timeout=WAIT)
+    assert stopped.returncode == 2 and re.search(r"^roost: error: the newest run, \w{6}, is only beginning\n  = wait until it runs, end it where it was started, or name", stopped.stderr), stopped.stderr
     run.process.send_signal(signal.SIGWINCH)
     run.process.send_signal(signal.SIGINT)
     assert run.end() == 128 + signal.SIGINT
