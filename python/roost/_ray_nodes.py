@@ -152,6 +152,17 @@ def check_interpreters(config: _roost.Config | None, cluster: _roost.Cluster, fa
                 )  # fmt: skip
 
 
+def name_local_node(entries: Sequence[dict[str, Any]], node_id: str) -> None:
+    """A Ray that was started here has one node, with an id that no plan can know."""
+    for entry in entries:
+        if entry.get("id") == LOCAL_NODE:
+            entry["id"] = node_id
+
+
+def not_there(node_rank: int, node_id: str | None) -> EngineError:
+    return fault(EngineError, f"node {node_rank} of the plan ({node_id}) is not in the Ray cluster", hint="plan against the nodes that are there now: `roost probe --engine ray`")
+
+
 def resource_of(resources: Mapping[str, float]) -> str:
     """What Ray counts the accelerators of a node as."""
     return _roost.ray_resource(resources.get("GPU", 0), resources.get("NPU", 0))

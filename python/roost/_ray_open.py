@@ -15,7 +15,7 @@ from roost._ray_cluster import again, alive_nodes, connect, find_address, inside
 from roost._ray_fork import check_joined, note_join
 from roost._ray_ledger import sweep
 from roost._ray_managers import NAMES
-from roost._ray_nodes import LOCAL_NODE, answer_seconds, build_cluster, check_interpreters, interpreters_of, probe_nodes, snapshot
+from roost._ray_nodes import answer_seconds, build_cluster, check_interpreters, interpreters_of, name_local_node, not_there, probe_nodes, snapshot
 from roost._ray_transport import RayTransport
 
 current: RayEngine | None = None
@@ -45,7 +45,8 @@ def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | No
     connect(ray, found, namespace or next_namespace(set()))
     try:
         if planned is not None and found is None:
-            name_own_node(ray, planned)
+            (own,) = alive_nodes(ray)
+            name_local_node(planned["nodes"], own["NodeID"])
         engine = keep(begin(ray, config, section, num_nodes, namespace, timeout, warn, run_id, planned))
         engine.made_with = made_with
         return engine
@@ -114,18 +115,10 @@ def begin(
     return engine
 
 
-def name_own_node(ray: Any, planned: dict[str, Any]) -> None:
-    """A Ray that was started here has one node, with an id that no plan can know."""
-    (own,) = alive_nodes(ray)
-    for node in planned["nodes"]:
-        if node.get("id") == LOCAL_NODE:
-            node["id"] = own["NodeID"]
-
-
 def planned_cluster(planned: dict[str, Any], facts: Collection[str]) -> tuple[_roost.Cluster, _roost.Config | None, Any]:
     for node in planned["nodes"]:
         if node.get("id") not in facts:
-            raise fault(EngineError, f"node {node['node_rank']} of the plan ({node.get('id')}) is not in the Ray cluster", hint="plan against the nodes that are there now: `roost probe --engine ray`")
+            raise not_there(node["node_rank"], node.get("id"))
     cluster = cluster_of(planned)
     return cluster._value, cluster._config, cluster._section
 

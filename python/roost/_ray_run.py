@@ -21,7 +21,7 @@ from roost._ray import RayEngine
 from roost._ray_cluster import SAY_EVERY, alive_nodes
 from roost._ray_group import kill_actors, rays_cause
 from roost._ray_holdings import Devices
-from roost._ray_nodes import LOCAL_NODE, environ_texts
+from roost._ray_nodes import LOCAL_NODE, environ_texts, name_local_node, not_there
 from roost._ray_open import open_cluster
 from roost._ray_part import Message, Part, readable
 from roost._ray_reserve import WAIT_SECONDS, Reservation
@@ -59,7 +59,7 @@ def join(asked: dict[str, Any]) -> RayEngine:
     engine = open_cluster(None, None, asked["num_nodes"], None, asked["wait_ms"] / 1000, lambda warnings: None, asked["run"], address, asked["view"])
     try:
         if (address or os.environ.get("RAY_ADDRESS")) == "local":
-            name_local_node(engine, parts)
+            name_local_node(parts, engine.ids[0])
         check_nodes(engine, parts)
         reserve(engine, asked)
     except BaseException:
@@ -68,17 +68,10 @@ def join(asked: dict[str, Any]) -> RayEngine:
     return engine
 
 
-def name_local_node(engine: RayEngine, parts: list[dict[str, Any]]) -> None:
-    """A Ray that was started here has one node, with an id that no plan can know."""
-    for part in parts:
-        if part["id"] == LOCAL_NODE:
-            part["id"] = engine.ids[0]
-
-
 def check_nodes(engine: RayEngine, parts: list[dict[str, Any]]) -> None:
     for part in parts:
         if part["id"] not in engine.ids:
-            raise fault(EngineError, f"node {part['node']} of the plan ({part['id']}) is not in the Ray cluster", hint="plan against the nodes that are there now: `roost probe --engine ray`")
+            raise not_there(part["node"], part["id"])
 
 
 def reserve(engine: RayEngine, asked: dict[str, Any]) -> None:
