@@ -10,8 +10,9 @@
  * begins with a struct roost_part_head that says which part the rest is for or from, and what type of
  * message it is there; part -1 is the bridge itself, for these words:
  *
- *   ROOST_PART_JOIN     to the bridge, first: a file of JSON, {"run", "address", "num_nodes", "reserve",
- *                       "parts": [{"node", "id", "devices"}]}
+ *   ROOST_PART_JOIN     to the bridge, first: a file of JSON, {"run", "address" or null, "num_nodes",
+ *                       "wait_ms" (for nodes to come), "reserve", "view" (what managers of the run tell,
+ *                       see roost_render_view_json; or null), "parts": [{"node", "id", "devices"}]}
  *   ROOST_PART_JOINED   from the bridge: a file of JSON, {"namespace", "env": [["NAME=value"] a part]}
  *   ROOST_PART_REFUSED  from the bridge: JSON, {"error": {"code", "message", "hint"}}
  *   ROOST_PART_GONE     from the bridge, as a word of the part: the part has ended; the rest is text, why,
@@ -69,7 +70,8 @@ ROOST_API void roost_carrier_free(struct roost_carrier *carrier);
 ROOST_API int roost_carrier_fd(const struct roost_carrier *carrier);
 
 /* Sends a message, with a file of these bytes when `file` is not NULL. What cannot be sent at all, a body
- * that is too long or a file for which there is no memory, closes the carrier. */
+ * that is too long or a file for which there is no memory, ends the carrier: to the other side this one
+ * is gone. What that had said before can still be received, and then that it is CLOSED. */
 ROOST_API enum roost_carried roost_carrier_send(struct roost_carrier *carrier,
                                                 const struct roost_parcel *parcel);
 ROOST_API enum roost_carried roost_carrier_receive(struct roost_carrier *carrier,

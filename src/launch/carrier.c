@@ -42,6 +42,13 @@ static enum roost_carried be_closed(struct roost_carrier *carrier)
     return ROOST_CARRIED_CLOSED;
 }
 
+/* The descriptor stays: whoever waits for it would not wake if it were closed. */
+static enum roost_carried be_over(struct roost_carrier *carrier)
+{
+    channel_end(carrier->fd);
+    return ROOST_CARRIED_CLOSED;
+}
+
 void roost_carrier_free(struct roost_carrier *carrier)
 {
     if (!carrier)
@@ -78,14 +85,14 @@ enum roost_carried roost_carrier_send(struct roost_carrier *carrier,
         return ROOST_CARRIED_CLOSED;
     int file = parcel->file ? write_file(parcel->file, parcel->file_len) : -1;
     if (parcel->file && file < 0)
-        return be_closed(carrier);
+        return be_over(carrier);
     enum channel_result result =
         channel_send(carrier->fd, parcel->type, parcel->body, parcel->len, file);
     if (file >= 0)
         close(file);
     if (result == CHANNEL_OK)
         return ROOST_CARRIED_DONE;
-    return result == CHANNEL_AGAIN ? ROOST_CARRIED_LATER : be_closed(carrier);
+    return result == CHANNEL_AGAIN ? ROOST_CARRIED_LATER : be_over(carrier);
 }
 
 /* The bytes of a file, which may be none; it takes the descriptor. A pidfd, too, may come along: it is

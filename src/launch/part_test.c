@@ -1,6 +1,7 @@
 /* part_test.c - carriers between two ends in one process, and parts that cannot be started. */
 #include <roost/part.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,14 +53,41 @@ TEST(a_parcel_arrives_with_its_file_as_it_was_sent)
     roost_carrier_free(NULL);
 }
 
-TEST(a_body_that_fits_into_no_message_closes_the_carrier)
+/* Whether somebody who waits for the carrier wakes. */
+static bool is_awake(const struct roost_carrier *carrier)
+{
+    struct pollfd fd = {roost_carrier_fd(carrier), POLLIN, 0};
+    return poll(&fd, 1, 0) == 1;
+}
+
+TEST(what_was_said_before_the_other_side_went_is_received_after_a_failure_to_send)
+{
+    struct roost_carrier *carriers[2];
+    struct roost_parcel last = {.type = 7, .body = "last", .len = 4}, got;
+    make_pair(carriers);
+    assert_int_equal(roost_carrier_send(carriers[0], &last), ROOST_CARRIED_DONE);
+    roost_carrier_free(carriers[0]);
+    assert_int_equal(roost_carrier_send(carriers[1], &last), ROOST_CARRIED_CLOSED);
+    assert_true(is_awake(carriers[1]));
+    assert_int_equal(roost_carrier_receive(carriers[1], &got), ROOST_CARRIED_DONE);
+    assert_memory_equal(got.body, "last", 4);
+    assert_int_equal(roost_carrier_receive(carriers[1], &got), ROOST_CARRIED_CLOSED);
+    assert_int_equal(roost_carrier_fd(carriers[1]), -1);
+    roost_carrier_free(carriers[1]);
+}
+
+TEST(a_body_that_fits_into_no_message_ends_the_carrier_on_both_sides)
 {
     struct roost_carrier *carriers[2];
     char body[CHANNEL_BODY_MAX + 1] = "";
     make_pair(carriers);
     struct roost_parcel parcel = {.type = 1, .body = body, .len = sizeof body};
+    assert_false(is_awake(carriers[0]));
     assert_int_equal(roost_carrier_send(carriers[0], &parcel), ROOST_CARRIED_CLOSED);
-    assert_int_equal(roost_carrier_receive(carriers[1], &parcel), ROOST_CARRIED_CLOSED);
+    for (int i = 0; i < 2; i++) {
+        assert_true(is_awake(carriers[i]));
+        assert_int_equal(roost_carrier_receive(carriers[i], &parcel), ROOST_CARRIED_CLOSED);
+    }
     roost_carrier_free(carriers[0]);
     roost_carrier_free(carriers[1]);
 }
@@ -97,7 +125,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_parcel_arrives_with_its_file_as_it_was_sent),
-        cmocka_unit_test(a_body_that_fits_into_no_message_closes_the_carrier),
+        cmocka_unit_test(
+            what_was_said_before_the_other_side_went_is_received_after_a_failure_to_send),
+        cmocka_unit_test(a_body_that_fits_into_no_message_ends_the_carrier_on_both_sides),
         cmocka_unit_test(what_keeps_a_part_from_starting_is_said_with_its_cure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,3 +124,8 @@ enum channel_result channel_receive(int channel, struct message *out)
     out->len = header.len;
     return CHANNEL_OK;
 }
+
+void channel_end(int channel)
+{
+    (void)shutdown(channel, SHUT_RDWR);
+}

@@ -43,4 +43,8 @@ enum channel_result channel_send_many(int channel, uint16_t type, const void *bo
 /* Takes one message. */
 enum channel_result channel_receive(int channel, struct message *out);
 
+/* To the other side this one is gone, and whoever waits here wakes; what it had said before can still be
+ * received. */
+void channel_end(int channel);
+
 #endif

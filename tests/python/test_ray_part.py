@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import time
 from collections import deque
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from roost import _ray_run
 from roost._ray_part import Message, Part
+from roost._roost import Carrier as Real
 
 
 class Carrier:
@@ -71,6 +73,29 @@ def test_what_was_told_is_told_again_by_its_number_and_nothing_is_taken_by_late_
         assert (await part.part.hear(2))[0] == [(1, b"c", None)]
 
     asyncio.run(hear())
+
+
+@pytest.mark.parametrize("fault", ["gone", "unsendable"])
+def test_who_waits_for_a_part_hears_of_its_end_also_from_a_failure_to_tell_it(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """A descriptor that is closed wakes nobody."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    carrier = Real(ours.detach())
+    monkeypatch.setattr("roost._ray_part.check_node", lambda *words: None)
+    monkeypatch.setattr("roost._ray_part.find_program", lambda: "")
+    monkeypatch.setattr("roost._ray_part._roost", SimpleNamespace(Carrier=SimpleNamespace(start_part=lambda *words: carrier)))
+    part = Part("abcdef", 0, "aa")
+
+    async def tell() -> tuple[list[Message], bool]:
+        hearing = asyncio.create_task(part.hear(0))
+        await asyncio.sleep(0)  # it waits
+        if fault == "gone":
+            theirs.close()
+        await part.say(0, [(1, b"x" * (100 if fault == "gone" else 100_000), None)])
+        return await asyncio.wait_for(hearing, 10)
+
+    assert asyncio.run(tell()) == ([], True)
+    theirs.close()
 
 
 class Lost(Exception):
