@@ -21,6 +21,7 @@ from roost._ray_managers import NAMES, who_asks
 
 TOLD = "blocking_get_inside_async_warned"  # of Ray
 AGAIN_SECONDS = 30.0  # while a manager is made again
+TAKE_BACK_SECONDS = 5.0  # for a word on what is late; without one it is given up
 PAUSE = 0.1
 
 
@@ -64,19 +65,14 @@ class RayTransport:
         owner, number = self._who(), next(self._numbers)
         request = json.dumps({"id": number, "call": method, "args": args}, ensure_ascii=False, allow_nan=False, default=vars).encode()
         try:
-            return self._insist(method, owner, number, request, timeout)
-        except _roost.Error:
+            answer = self._insist(method, owner, number, request, timeout)
+        except BaseException:  # it is late, its manager is away, Ctrl-C: it may have come all the same, and nobody waits
+            with contextlib.suppress(Exception):
+                again(self._manager(actor_of(method)).give_up).remote(owner, number)
             raise
-        except BaseException:  # Ctrl-C, or what another signal's handler raises
-            self._give_up(method, owner, number)
-            raise
+        return read_answer(answer)
 
-    def _give_up(self, method: str, owner: int, number: int) -> None:
-        """Whatever became of the request, nobody waits for its answer."""
-        with contextlib.suppress(Exception):
-            again(self._manager(actor_of(method)).give_up).remote(owner, number)
-
-    def _insist(self, method: str, owner: int, number: int, request: bytes, timeout: float | None) -> Any:
+    def _insist(self, method: str, owner: int, number: int, request: bytes, timeout: float | None) -> bytes:
         errors, name = self._ray.exceptions, actor_of(method)
         deadline = None if timeout is None else time.monotonic() + timeout
         missing_since: float | None = None
@@ -86,7 +82,7 @@ class RayTransport:
                 ref = self._manager(name).ask.remote(self._epochs.get(name, 0), owner, who_asks(self._ray), number, request)
                 answer = self._take(name, *self._wait(method, ref, owner, number, deadline, timeout))
                 if answer is not None:
-                    return read_answer(answer)
+                    return answer
             except (errors.ActorUnschedulableError, errors.RayActorError, LookupError) as error:
                 # It is being made again; what was asked is asked again, under the same number.
                 now = time.monotonic()
@@ -95,7 +91,6 @@ class RayTransport:
                 if now - missing_since > AGAIN_SECONDS:
                     raise fault(EngineError, f"the {name} of the run has ended: {str(error).splitlines()[0]}", hint=MANAGERS_GONE) from error
                 if deadline is not None and now >= deadline:
-                    self._give_up(method, owner, number)  # it may have come, and only its answer been lost
                     raise late(method, timeout) from None
                 time.sleep(PAUSE)
 
@@ -115,8 +110,8 @@ class RayTransport:
             return self._get(ref, None if deadline is None else max(0.0, deadline - time.monotonic()))  # type: ignore[no-any-return]
         except self._ray.exceptions.GetTimeoutError:
             with contextlib.suppress(self._ray.exceptions.GetTimeoutError):  # nobody is there
-                if not self._get(again(self._manager(actor_of(method)).cancel).remote(owner, number), AGAIN_SECONDS):
-                    epoch, answer = self._get(ref, AGAIN_SECONDS)
+                if not self._get(again(self._manager(actor_of(method)).cancel).remote(owner, number), TAKE_BACK_SECONDS):
+                    epoch, answer = self._get(ref, TAKE_BACK_SECONDS)
                     if answer != b"":  # taken back, and who was told so never heard it
                         return epoch, answer
             raise late(method, timeout) from None

@@ -226,15 +226,15 @@ def test_ports_of_single_actors_are_free_again_after_their_ends(monkeypatch: pyt
 def test_a_manager_that_is_away_is_waited_for_no_longer_than_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
     given_up: list[int] = []
-    manager = giving_up(given_up, errors.ActorUnavailableError("away", None))
+    manager = giving_up(given_up, raising(errors.ActorUnavailableError("away", None)))
     with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
         RayTransport(manager, "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
     assert given_up == [1]  # only the answer may have been lost
 
 
-def giving_up(given_up: list[int], error: BaseException) -> Any:
-    """With a manager whose answers are never had."""
-    manager = actor(ask=raising(error), give_up=lambda owner, number: None)
+def giving_up(given_up: list[int], ask: Any, cancel: Any = None) -> Any:
+    """With a manager that answers so."""
+    manager = actor(ask=ask, cancel=cancel, give_up=lambda owner, number: None)
     manager.give_up.remote = lambda owner, number: given_up.append(number)
     return fake_ray(get_actor=lambda name, namespace: manager)
 
@@ -242,21 +242,41 @@ def giving_up(given_up: list[int], error: BaseException) -> Any:
 def test_a_call_that_is_interrupted_is_given_up() -> None:
     given_up: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        RayTransport(giving_up(given_up, KeyboardInterrupt()), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
+        RayTransport(giving_up(given_up, raising(KeyboardInterrupt())), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
     assert given_up == [1]
 
 
 @pytest.mark.parametrize("answer", [b"", b'{"value": true}'])
 def test_a_request_is_late_unless_it_was_answered_before_it_was_taken_back(answer: bytes) -> None:
     """It was taken back by a question whose answer Ray lost: asked once more, the manager knows of no such request."""
+    given_up: list[int] = []
     answers: list[Any] = [raising(errors.GetTimeoutError("late")), lambda *args: (1, answer)]
-    manager = actor(ask=lambda *args: answers.pop(0)(), cancel=lambda owner, number: False)
-    transport = RayTransport(fake_ray(get_actor=lambda name, namespace: manager), "roost")
+    transport = RayTransport(giving_up(given_up, lambda *args: answers.pop(0)(), lambda owner, number: False), "roost")
     if answer:
-        assert transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05) is True
+        assert transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05) is True and given_up == []
         return
     with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
         transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
+
+
+@pytest.mark.parametrize("cancel", [raising(errors.GetTimeoutError("late")), lambda owner, number: False, raising(errors.ActorUnavailableError("away", None))])
+def test_what_is_late_is_never_granted_to_who_has_gone_on(cancel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its manager says, or does not say, when it is taken back."""
+    monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
+    given_up: list[int] = []
+    transport = RayTransport(giving_up(given_up, raising(errors.GetTimeoutError("late")), cancel), "roost")
+    with pytest.raises(roost.Timeout, match=r"^DeviceLockManager.acquire_devices was not answered after 0.05 seconds$"):
+        transport.call("DeviceLockManager.acquire_devices", ["a:0", [0]], 0.05)
+    assert given_up == [1]
+
+
+def test_what_was_asked_of_a_manager_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost._ray_transport.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("roost._ray_transport.PAUSE", 0.01)
+    given_up: list[int] = []
+    with pytest.raises(roost.EngineError, match=r"^the WorkerManager of the run has ended: The actor None is unavailable: away"):
+        RayTransport(giving_up(given_up, raising(errors.ActorUnavailableError("away", None))), "roost").call("DeviceLockManager.acquire_devices", ["a:0", [0]])
+    assert given_up == [1]
 
 
 def test_who_reserves_asks_the_next_manager_when_one_is_over() -> None:
