@@ -1,7 +1,7 @@
 """A group of workers on Ray: one named actor a rank, and calls to them.
 
 An actor hosts its worker as a process of the local engine does (roost._host); a call is Ray's actor call,
-and ends in exactly one outcome a rank. Ray never makes an actor or a call again by itself."""
+and ends in exactly one outcome a rank. Ray never makes an actor, or a call of a method of the user's, again by itself."""
 
 import asyncio
 import contextlib

@@ -87,16 +87,17 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
             diag_again(diag, &err);
             return false;
         }
-        /* The page is what makes the directory ours: of two runs with one id, one makes it. */
-        dir->page = private_file_create(dir->fd, "run.json", &err);
+        /* The page is what makes the directory ours: of two runs with one id, one makes it. The lock
+         * comes first: who finds a page looks at the lock (run_dir_is_held), and is in its way then. */
+        bool is_taken = flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        dir->page = is_taken ? -1 : private_file_create(dir->fd, "run.json", &err);
         if (dir->page >= 0) {
-            (void)flock(dir->fd, LOCK_EX | LOCK_NB); /* see run_dir_is_held */
             memcpy(dir->path, path, (size_t)len + 1);
             if (base)
                 link_run(dir, env);
             return true;
         }
-        bool is_taken = faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        is_taken = is_taken || faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         close(dir->fd);
         dir->fd = -1;
         if (!is_taken) {

@@ -30,9 +30,10 @@ static bool is_given_up(struct birth *birth)
     return true;
 }
 
-static void wait_for_more(const struct birth *birth, int64_t left)
+/* Until the channel is ready for that, or somebody may want to stop. */
+static void wait_for(const struct birth *birth, short events, int64_t left)
 {
-    struct pollfd fds[2] = {{birth->run->channel, POLLIN, 0}, {stop_fd(birth), POLLIN, 0}};
+    struct pollfd fds[2] = {{birth->run->channel, events, 0}, {stop_fd(birth), POLLIN, 0}};
     (void)poll(fds, 2, left < INT_MAX ? (int)left : INT_MAX);
 }
 
@@ -69,7 +70,7 @@ bool birth_expect_until(struct birth *birth, enum message_type type, int64_t dea
         *is_late = left <= 0;
         if (*is_late || is_given_up(birth))
             return false;
-        wait_for_more(birth, left);
+        wait_for(birth, POLLIN, left);
     }
 }
 
@@ -105,13 +106,16 @@ bool birth_send_file(struct birth *birth, enum message_type type, const void *bo
                      int file)
 {
     enum channel_result result = CHANNEL_FAILED;
-    int channel = birth->run->channel;
-    while (file >= 0 &&
-           (result = channel_send(channel, (uint16_t)type, body, len, file)) == CHANNEL_AGAIN)
-        (void)poll(&(struct pollfd){channel, POLLOUT, 0}, 1, 1000);
+    bool is_stopped = false;
+    while (file >= 0 && !is_stopped &&
+           (result = channel_send(birth->run->channel, (uint16_t)type, body, len, file)) ==
+               CHANNEL_AGAIN) {
+        wait_for(birth, POLLOUT, 1000);
+        is_stopped = is_given_up(birth);
+    }
     int error = errno;
     if (file >= 0)
         close(file);
     errno = error;
-    return result == CHANNEL_OK || birth_say_channel(birth);
+    return result == CHANNEL_OK || (!is_stopped && birth_say_channel(birth));
 }
