@@ -17,7 +17,7 @@ LOCAL_NODE = "local"
 
 PROBE_SECONDS = 120.0
 LEAST_SECONDS = 10.0
-PROBE_TRIES = 20  # messages may be lost; but a node where the probe itself dies is told of
+PROBE_TRIES = 6  # messages may be lost; but where the probe itself dies, that is soon told
 
 # What the C library on a node finds there, and the variables that it is given its rank by.
 PROBED = ("accelerator_type", "accelerator_model", "num_accelerators")

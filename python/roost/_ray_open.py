@@ -18,6 +18,8 @@ from roost._ray_managers import NAMES
 from roost._ray_nodes import answer_seconds, build_cluster, check_interpreters, interpreters_of, name_local_node, not_there, probe_nodes, snapshot
 from roost._ray_transport import RayTransport
 
+NAMESPACE_TRIES = 100  # other runs may begin meanwhile, one after the other
+
 current: RayEngine | None = None
 
 
@@ -96,7 +98,7 @@ def begin(
         value, config, section = planned_cluster(planned, facts)
     interpreters = {node: answer["python"] for node, answer in facts.items()}
     run_id = run_id or _roost.new_run_id()
-    while True:
+    for tries_left in reversed(range(NAMESPACE_TRIES)):
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
             leave(ray)
@@ -110,8 +112,8 @@ def begin(
         except Exception as error:
             if not is_taken(ray, error):
                 raise
-            if namespace:
-                raise fault(EngineError, f"namespace '{namespace}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
+            if namespace or not tries_left:
+                raise fault(EngineError, f"namespace '{chosen}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
     return engine
 
 

@@ -70,14 +70,15 @@ class RayPorts:
     def _lease(self, node_rank: int, counts: tuple[int, ...], owner: str) -> list[int]:
         if (own := self._own_keeper(node_rank)) is not None:
             return own.lease(counts, owner)
+        leased = self._leased.setdefault(node_rank, {})
+        leased.setdefault(owner, set())  # before it is asked: what nobody waits for any more may still be leased
         for left in reversed(range(TRIES)):
             ports = self._ask(node_rank, counts, owner, is_last=left == 0)
             if ports is None:
                 continue  # the keeper was killed: another takes its place
-            leased = self._leased.setdefault(node_rank, {})
             blocks = {port + offset for port, count in zip(ports, counts, strict=True) for offset in range(count)}
             if not blocks & set().union(*leased.values()):  # a new keeper does not know what the old one gave away
-                leased.setdefault(owner, set()).update(blocks)
+                leased[owner].update(blocks)
                 return ports
         raise fault(EngineError, f"no port can be leased on {self._node_words(node_rank)} that this run has not given away", hint="launch again: who keeps them was killed")
 
@@ -87,8 +88,8 @@ class RayPorts:
             for keeper in self._own.values():
                 keeper.free(owner)
             for node_rank, leased in self._leased.items():
-                if leased.pop(owner, None) and node_rank in self._keepers:
-                    self._keepers[node_rank].free.remote(owner)
+                if leased.pop(owner, None) is not None and node_rank in self._keepers:
+                    again(self._keepers[node_rank].free).remote(owner)
 
     def close(self) -> None:
         with self._lock:
@@ -102,10 +103,10 @@ class RayPorts:
             return self._ray.get(again(self._keeper(node_rank).lease).remote(counts, owner), timeout=LEASE_SECONDS)  # type: ignore[no-any-return]
         except errors.GetTimeoutError as error:
             raise fault(Timeout, f"no port was leased on {where} after {LEASE_SECONDS:g} seconds: the actor that leases them there does not answer", hint="look at the raylet's log there; `ray status` lists the nodes") from error
-        except errors.RayActorError as error:
+        except (errors.RayActorError, errors.ActorUnschedulableError) as error:
             del self._keepers[node_rank]
             self._check_node(node_rank)
-            if self._leased.get(node_rank) and not is_last:
+            if any(self._leased[node_rank].values()) and not is_last:
                 return None
             raise fault(EngineError, f"no port can be leased on {where}: {death_words(error, where)}", hint="`ray status` lists the nodes") from error
 

@@ -92,13 +92,27 @@ def test_a_run_can_be_stopped_before_it_begins(home: Home) -> None:
     python.write_text("#!/bin/sh\ntouch begun\nexec sleep 1000\n")
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")})
     until((home.folder / "begun").exists, "the bridge is there")
-    stopped = subprocess.run([ROOST, "stop"], env=home.env, cwd=home.folder, capture_output=True, text=True, timeout=WAIT)
-    assert stopped.returncode == 2 and re.search(r"^roost: error: the newest run, \w{6}, is only beginning\n  = wait until it runs, end it where it was started, or name", stopped.stderr), stopped.stderr
     run.process.send_signal(signal.SIGWINCH)
     run.process.send_signal(signal.SIGINT)
     assert run.end() == 128 + signal.SIGINT
     assert run.err == "roost: SIGINT: stopped before it began\n"
     assert list((home.folder / "runs").glob("*")) == []
+
+
+def test_an_older_run_is_not_meant_while_the_newest_is_beginning(home: Home) -> None:
+    older = home.start({"a": "0"}, {"a": shell("echo up; exec sleep 1000")})
+    older.await_lines(1, "up")
+    python = home.folder / "python"
+    python.write_text("#!/bin/sh\ntouch begun\nexec sleep 1000\n")
+    newest = home.start({"a": EVERYWHERE}, {"a": shell("true")})
+    until((home.folder / "begun").exists, "the bridge is there")
+    stopped = home.roost("stop")
+    assert stopped.returncode == 2 and re.search(r"^roost: error: the newest run, \w{6}, is only beginning\n  = wait until it runs, end it where it was started, or name", stopped.stderr), stopped.stderr
+    assert older.process.poll() is None
+    newest.process.send_signal(signal.SIGINT)
+    newest.process.wait(WAIT)
+    assert home.roost("stop").returncode == 0  # now it is the newest
+    assert older.process.wait(WAIT) == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize(("wait", "asked"), [("0", 1), ("2.5", 2500)])

@@ -45,7 +45,7 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
             "groups": [group.label for group in cluster.node_groups],
             "workers": group.view().wait(),
             "ran_on": [node == cluster.get_node_info(rank).ray_id for rank, node in zip([1, 3], group.node().wait())],
-            "other": other.stdout + other.stderr,
+            "other": other.stdout + "".join(line for line in other.stderr.splitlines(True) if "waiting for group" not in line),  # on a busy machine
             "mine": f"{[node.node_ip for node in cluster.nodes]} {engine.namespace} {engine.run_id} {engine.master_port}\\n[1, 2] True",
             "held": held() == before,
             "master": [engine.master_address, engine.master_port],

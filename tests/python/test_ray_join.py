@@ -263,7 +263,8 @@ def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:
 
 
 def test_what_is_waited_for_is_said_in_roosts_name(two: RayCluster) -> None:
-    done = subprocess.run([sys.executable, "-m", "roost._ray_probe", "--num-nodes", "3", "--timeout", "5.5", "--for-run"], env=two.driver(), capture_output=True, text=True, timeout=WAIT)
+    often = "import roost._ray_cluster as joining, runpy; joining.SAY_EVERY = 0.3; runpy.run_module('roost._ray_probe', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", often, "--num-nodes", "3", "--timeout", "3", "--for-run"], env=two.driver(), capture_output=True, text=True, timeout=WAIT)
     assert done.returncode == 1 and json.loads(done.stdout)["error"]["message"].startswith("1 of 3 nodes are missing; there: 127.0.0.2 ")
     assert done.stderr.startswith("roost: waiting for nodes: 1 of 3 nodes are missing; there: 127.0.0.2 "), done.stderr
 

@@ -258,7 +258,6 @@ ASK = """
 import json
 import ray
 from roost._ray_cluster import again, load_ray
-from roost._ray_nodes import probe_nodes
 load_ray().init(namespace="asking", logging_level="error")
 
 class Actor:
@@ -266,17 +265,14 @@ class Actor:
         return 42
 
 actor = ray.remote(Actor).options(num_cpus=0).remote()
-asked = again(actor.answer).remote()
-node = [node for node in ray.nodes() if node["Alive"]][0]
-print(json.dumps([probe_nodes(ray, [node], 60)[0]["version"], ray.get(asked, timeout=60)]))
+print(json.dumps(ray.get(again(actor.answer).remote(), timeout=60)))
 """
 
 
 def test_what_may_be_asked_twice_is_asked_as_often_as_it_takes(few: Nodes) -> None:
-    """R11, without luck: of two questions, a probe and one to an actor, the first ten tries are lost."""
-    lost = {"num_failures": 10, "req_failure_prob": 100, "resp_failure_prob": 0, "in_flight_failure_prob": 0}
-    version, answer = few.cluster.drive(ASK, RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": lost}))
-    assert version and answer == 42
+    """R11, without luck: the first five tries are lost."""
+    lost = {"num_failures": 5, "req_failure_prob": 100, "resp_failure_prob": 0, "in_flight_failure_prob": 0}
+    assert few.cluster.drive(ASK, RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": lost})) == 42
 
 
 def test_signals_reach_every_node_and_the_second_one_kills(few: Nodes) -> None:

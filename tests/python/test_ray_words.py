@@ -159,6 +159,25 @@ def test_a_keeper_of_ports_that_always_dies_is_not_made_for_ever() -> None:
     assert len(made) == 11
 
 
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (errors.GetTimeoutError("late"), roost.Timeout, "^no port was leased on node 1 after 120 seconds: the actor that leases them there does not answer "),
+        (errors.ActorUnschedulableError("its node is gone"), roost.EngineError, "^no port can be leased on node 1: the worker on node 1 has ended: "),
+    ],
+)
+def test_what_a_keeper_did_not_lease_in_time_is_free_when_it_has_done_so(error: Exception, kind: type[Exception], said: str) -> None:
+    freed: list[str] = []
+    keeper = actor(lease=raising(error), free=None)
+    keeper.free.remote = freed.append
+    ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: keeper))), "run", lambda rank: None, lambda rank: "node 1", lambda rank: None, lambda rank: None)
+    with pytest.raises(kind, match=said):
+        ports.lease(1, (1,), "owner")
+    ports.free("owner")
+    assert freed == (["owner"] if kind is roost.Timeout else [])  # one that is gone keeps nothing
+    assert ports._leased == {1: {}}
+
+
 def test_new_keepers_that_give_away_the_same_port_are_asked_a_few_times_only() -> None:
     same = actor(lease=lambda counts, owner: [20000])
     ports = RayPorts(fake_ray(remote=lambda cls: SimpleNamespace(options=lambda **options: SimpleNamespace(remote=lambda run_id: same))), "run", lambda rank: None, lambda rank: "node 0", lambda rank: None, lambda rank: None)
