@@ -113,7 +113,7 @@ def begin(
             if not is_taken(ray, error):
                 raise
             if namespace or not tries_left:
-                raise fault(EngineError, f"namespace '{chosen}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out", code="name") from error
+                raise fault(EngineError, f"namespace '{chosen}' is another run's on this Ray cluster", hint="choose another one, or leave namespace out" if namespace else "begin again", code="name") from error
     return engine
 
 

@@ -70,10 +70,14 @@ def test_a_namespace_of_another_run_is_refused_with_the_cure(monkeypatch: pytest
     value = SimpleNamespace(warnings=[], num_nodes=1, node=lambda rank: {"id": "n", "address": "10.0.0.1"})
     for name, answer in {"warn_open": None, "sweep": None, "wait_for_nodes": [], "probe_nodes": [], "snapshot": "", "build_cluster": value, "check_interpreters": None}.items():
         monkeypatch.setattr(_ray_open, name, lambda *words, answer=answer: answer)
-    monkeypatch.setattr(RayEngine, "start_managers", raising(errors.ActorAlreadyExistsError("taken")))
+    tried: list[str] = []
+    monkeypatch.setattr(RayEngine, "start_managers", lambda self, section: tried.append(self.namespace) or raising(errors.ActorAlreadyExistsError("taken"))())
+    monkeypatch.setattr(_ray_open, "choose_namespace", lambda ray: "mine")
     given = fake_ray(get_runtime_context=lambda: context)
     words = said(roost.EngineError, lambda: _ray_open.begin(given, None, None, 1, "mine", 1.0, lambda warnings: None, None))
-    assert words == "namespace 'mine' is another run's on this Ray cluster (choose another one, or leave namespace out)"
+    assert words == "namespace 'mine' is another run's on this Ray cluster (choose another one, or leave namespace out)" and tried == ["mine"]
+    words = said(roost.EngineError, lambda: _ray_open.begin(given, None, None, 1, None, 1.0, lambda warnings: None, None))
+    assert words == "namespace 'mine' is another run's on this Ray cluster (begin again)" and tried == ["mine"] * 101
 
 
 def test_of_a_plan_only_its_own_nodes_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
