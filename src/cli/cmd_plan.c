@@ -41,8 +41,7 @@ static int print(const struct planning *planning, const struct invocation *invoc
 static int refuse_without_cluster(const struct planning *planning,
                                   const struct invocation *invocation)
 {
-    const char *engine = roost_config_engine(planning->config);
-    bool is_ray = engine && strcmp(engine, "ray") == 0;
+    bool is_ray = strcmp(planning_engine(invocation, planning->config), "ray") == 0;
     return output_refuse(invocation,
                          "no cluster to plan against: pass %s--cluster 2x8, a snapshot, or local",
                          is_ray ? "--engine ray for the live one, or " : "");

@@ -56,7 +56,7 @@ int plan_commands(const struct planning *planning, const struct invocation *invo
         .is_command_optional = true,
     };
     /* The local engine is always here; where Ray puts rank 0 is not known before. */
-    bool is_local = planning->config->engine == ENGINE_LOCAL;
+    bool is_local = strcmp(planning_engine(invocation, planning->config), "local") == 0;
     struct run_values values = {.run_id = "<run id>",
                                 .name_space = "<namespace>",
                                 .master_addr = is_local ? "127.0.0.1" : "<address>"};

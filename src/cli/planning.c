@@ -83,20 +83,20 @@ static void find_ray_cluster(struct planning *planning, const struct invocation 
 const char *planning_engine(const struct invocation *invocation, const struct roost_config *config)
 {
     const char *engine = option_value(invocation, "engine");
-    bool is_run =
-        invocation->command == &cmd_run; /* a plan needs no engine unless one is asked for */
-    if (!engine && is_run)
+    if (!engine)
         engine = invocation_env(invocation, "ROOST_ENGINE");
-    if ((!engine || !*engine) && is_run)
+    if (!engine || !*engine)
         engine = roost_config_engine(config);
     return engine && *engine ? engine : "local";
 }
 
-/* The engine is Ray and there is no other cluster to plan against. */
+/* The engine is Ray and there is no other cluster to plan against. A plan asks no engine unless that is
+ * asked for. */
 static bool wants_ray(const struct invocation *invocation, const struct roost_config *config,
                       const char *cluster)
 {
-    return !cluster && strcmp(planning_engine(invocation, config), "ray") == 0;
+    return !cluster && (invocation->command == &cmd_run || option_value(invocation, "engine")) &&
+           strcmp(planning_engine(invocation, config), "ray") == 0;
 }
 
 static int start(struct planning *planning, const struct invocation *invocation,
@@ -125,7 +125,10 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
     if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
     if (wants_ray(invocation, planning->config, cluster)) {
-        find_ray_cluster(planning, invocation);
+        /* Nodes may take minutes to come: nobody waits for them with a config that is wrong anyway. */
+        if (roost_report_exit(planning->report) == 0 &&
+            roost_plan_check_texts(planning->config, NULL, NULL) == ROOST_OK)
+            find_ray_cluster(planning, invocation);
     } else {
         if (!planning->has_cluster && otherwise) {
             cluster = otherwise;

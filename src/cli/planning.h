@@ -20,7 +20,7 @@ struct planning {
     bool has_cluster;              /* one was asked for */
 };
 
-/* "local" or "ray": the option; for `run` also ROOST_ENGINE and what the config says. */
+/* "local" or "ray", as the config is run: the option, else ROOST_ENGINE, else what the config says. */
 const char *planning_engine(const struct invocation *invocation, const struct roost_config *config);
 
 /* Reads the config and, when one is named, the cluster, and plans. When none is named, `otherwise`
