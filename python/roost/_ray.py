@@ -235,7 +235,7 @@ class RayEngine:
         if request.disable_distributed_log:
             self.keep_logs(None)
         try:
-            with self._logs.launching(request.name if request.disable_distributed_log else None) if self._logs else contextlib.nullcontext():
+            with self._logs.launching(request.name, request.disable_distributed_log) if self._logs else contextlib.nullcontext():
                 group = Launch(self, request, deadline).begin()
         except BaseException:
             self._unreserve(token)

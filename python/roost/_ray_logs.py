@@ -61,7 +61,8 @@ class RayLogs:
         self._early_count = 0
         self._is_full = False  # and that was said
         self._launching = 0
-        self._hiding: set[str] = set()  # groups among them that are not to be shown
+        self._groups: set[str] = set()  # that this process has launched, or tried to
+        self._hiding: set[str] = set()  # of those on their way, the ones that are not to be shown
         self._hidden: set[tuple[str, str]] = set()  # numbers and names of processes that no source stands for
         self._marks: dict[str, set[tuple[Source, bool]]] = {}
         self._changed = threading.Condition()
@@ -85,12 +86,13 @@ class RayLogs:
         dispatcher.add_handler(HANDLER, self.hear)
 
     @contextlib.contextmanager
-    def launching(self, hidden: str | None = None) -> Iterator[None]:
-        """Meanwhile lines of processes that are not known yet are kept back. `hidden` is the group, if it is not to be shown."""
+    def launching(self, group: str, is_hidden: bool = False) -> Iterator[None]:
+        """Meanwhile lines of processes that are not known yet are kept back."""
         with self._changed:
             self._launching += 1
-            if hidden is not None:
-                self._hiding.add(hidden)
+            self._groups.add(group)
+            if is_hidden:
+                self._hiding.add(group)
         try:
             yield
         finally:
@@ -151,15 +153,21 @@ class RayLogs:
     def _take(self, batch: Batch, source: Source | None) -> None:
         if source is not None:
             batch = self._without_marks(source, batch)
-        if source is not None and self._folder is not None and batch["lines"]:
+        rank = (source.group, source.rank) if source is not None else self._rank_by_name(batch)
+        if rank is not None and self._folder is not None and batch["lines"]:
             try:
-                self._write(source, batch)
+                self._write(*rank, batch)
             except OSError as error:
-                log.warning("output of %s:%d is not kept in %s: %s", source.group, source.rank, self._folder, error)
+                log.warning("output of %s:%d is not kept in %s: %s", *rank, self._folder, error)
                 self._folder = None
         if batch["lines"] and (not self._is_hidden(batch) if source is None else source.is_shown):
             for show in self._show:
                 show(batch)
+
+    def _rank_by_name(self, batch: Batch) -> tuple[str, int] | None:
+        """Of one that never was ready, or whose last lines come behind its end: why a launch failed is among them."""
+        group, _, rank = name_of(batch).rpartition(":")
+        return (group, int(rank)) if group in self._groups and rank.isdecimal() else None
 
     def _is_hidden(self, batch: Batch) -> bool:
         """Whether nobody's lines are of a group that is not to be shown: of one that was closed, or of a rank that never was
@@ -169,9 +177,9 @@ class RayLogs:
             self._hidden.add((pid, name))
         return (pid, name) in self._hidden
 
-    def _write(self, source: Source, batch: Batch) -> None:
+    def _write(self, group: str, rank: int, batch: Batch) -> None:
         assert self._folder
-        folder = self._folder / source.group / str(source.rank)
+        folder = self._folder / group / str(rank)
         make_private(folder)
         path = folder / ("stderr.log" if batch.get("is_err") else "stdout.log")
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -25,7 +25,7 @@ def collect(folder: Path | None) -> tuple[RayLogs, list[str]]:
 
 def test_what_a_rank_wrote_before_it_was_known_is_kept_with_the_rest(tmp_path: Path) -> None:
     logs, shown = collect(tmp_path)
-    with logs.launching():
+    with logs.launching("other"):
         logs.hear(batch(7, "first"))
         logs.hear(batch(8, "of somebody else"))
         assert shown == []
@@ -61,7 +61,7 @@ def test_what_a_rank_wrote_is_kept_in_its_order_whenever_it_becomes_known(tmp_pa
     written = [("Hosted", "1"), ("Hosted", "2"), ("actor:0", "3"), ("actor:0", "4")]
     for known in range(len(written) + 1):
         logs, shown = collect(tmp_path / str(known))
-        with logs.launching():
+        with logs.launching("other"):
             for number, (name, line) in enumerate(written):
                 if number == known:
                     logs.know(Source("actor", 0, "10.0.0.1", 7, True))
@@ -74,9 +74,9 @@ def test_what_a_rank_wrote_is_kept_in_its_order_whenever_it_becomes_known(tmp_pa
 
 def test_a_launch_that_ends_does_not_let_go_of_what_another_one_waits_for(tmp_path: Path) -> None:
     logs, shown = collect(tmp_path)
-    with logs.launching():
+    with logs.launching("other"):
         logs.hear(batch(7, "first"))
-        with logs.launching():
+        with logs.launching("other"):
             pass
         assert shown == []
         logs.know(Source("actor", 0, "10.0.0.1", 7, True))
@@ -99,7 +99,7 @@ def test_processes_of_one_number_on_several_nodes_are_told_apart(tmp_path: Path)
 def test_an_address_tells_more_than_a_name_that_is_anybodys(tmp_path: Path) -> None:
     """In containers processes of several nodes have one number, and until their workers are made one name."""
     logs, _ = collect(tmp_path)
-    with logs.launching():
+    with logs.launching("other"):
         logs.hear(batch(7, "one", ip="10.0.0.1", name="Hosted"))
         logs.hear(batch(7, "two", ip="10.0.0.2", name="Hosted"))
         logs.know(Source("actor", 0, "10.0.0.1", 7, True))
@@ -114,7 +114,7 @@ def test_an_address_tells_more_than_a_name_that_is_anybodys(tmp_path: Path) -> N
 def test_lines_of_a_hidden_group_are_not_shown_however_late_they_come(tmp_path: Path, is_kept: bool, ip: str) -> None:
     logs, shown = collect(tmp_path if is_kept else None)
     source = Source("actor", 0, "10.0.0.1", 7, False)
-    with logs.launching("actor"):
+    with logs.launching("actor", is_hidden=True):
         logs.hear(batch(7, "early", ip=ip, name="Hosted"))
         logs.know(source)
     logs.hear(batch(7, "in time", ip=ip, name="actor:0"))
@@ -123,18 +123,18 @@ def test_lines_of_a_hidden_group_are_not_shown_however_late_they_come(tmp_path: 
     logs.hear(batch(7, "late and first of its stream", ip=ip, name="Hosted", is_err=True))
     assert shown == []
     logs.hear(batch(7, "of a task that has its number now", ip=ip))
-    with logs.launching():
+    with logs.launching("other"):
         logs.hear(batch(7, "of a rank that has its number now", ip=ip, name="Hosted"))
         logs.know(Source("shown", 0, "10.0.0.1", 7, True))
     assert shown == ["of a task that has its number now", "of a rank that has its number now"]
     if is_kept:
-        assert (tmp_path / "run/actor/0/stdout.log").read_text() == "early\nin time\n"
+        assert (tmp_path / "run/actor/0/stdout.log").read_text() == "early\nin time\nlate\n"
 
 
 def test_lines_of_a_hidden_group_that_did_not_start_are_not_shown() -> None:
     """Its ranks never were known."""
     logs, shown = collect(None)
-    with pytest.raises(ValueError), logs.launching("actor"):
+    with pytest.raises(ValueError), logs.launching("actor", is_hidden=True):
         logs.hear(batch(7, "of a rank", name="Hosted"))
         logs.hear(batch(8, "of a rank that was made", name="actor:1"))
         logs.hear(batch(9, "of somebody else", name="other:0"))
@@ -144,10 +144,24 @@ def test_lines_of_a_hidden_group_that_did_not_start_are_not_shown() -> None:
     assert shown == ["of somebody else", "of another launch"]
 
 
+def test_what_a_rank_wrote_is_kept_also_when_it_never_was_ready(tmp_path: Path) -> None:
+    """Why a launch failed is most likely among it."""
+    logs, shown = collect(tmp_path)
+    with pytest.raises(ValueError), logs.launching("actor"):
+        logs.hear(batch(7, "early", name="actor:1"))
+        logs.hear(batch(9, "of somebody else", name="another:1"))
+        raise ValueError
+    logs.hear(batch(7, "late", name="actor:1"))
+    logs.hear(batch(7, "later", name="actor:1", is_err=True))
+    assert shown == ["early", "of somebody else", "late", "later"]
+    kept = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.log")}
+    assert kept == {"run/actor/1/stdout.log": "early\nlate\n", "run/actor/1/stderr.log": "later\n"}
+
+
 def test_lines_that_are_too_many_to_be_kept_back_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ray_logs, "EARLY_MAX", 2)
     logs, shown = collect(tmp_path)
-    with caplog.at_level(logging.WARNING, "roost"), logs.launching():
+    with caplog.at_level(logging.WARNING, "roost"), logs.launching("other"):
         for line in ("1", "2", "3", "4"):
             logs.hear(batch(7, line))
         logs.know(Source("actor", 0, "10.0.0.1", 7, True))
@@ -162,7 +176,7 @@ def test_lines_that_are_too_many_to_be_kept_back_are_told_of_once(tmp_path: Path
 def test_lines_of_a_hidden_group_that_are_too_many_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ray_logs, "EARLY_MAX", 1)
     logs, shown = collect(None)
-    with logs.launching("actor"):
+    with logs.launching("actor", is_hidden=True):
         for line in ("1", "2"):
             logs.hear(batch(7, line, name="Hosted"))
         logs.know(Source("actor", 0, "10.0.0.1", 7, False))
