@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME_SECONDS = 30.0
 SIZE_SECONDS = 5.0
+COMMANDS = "; components of `roost run` are commands, which cannot be called"
 
 
 def own_folder() -> str | None:
@@ -106,7 +107,7 @@ def find_group(engine: "RayEngine", name: str) -> RayGroup:
     found = {int(rank): f"{group}:{rank}" for group, _, rank in (other.rpartition(":") for other in taken) if group == name and rank.isdecimal()}
     if not found:
         known = sorted({other.rpartition(":")[0] for other in taken if ":" in other})
-        raise fault(EngineError, f"there is no group '{name}' in namespace '{engine.namespace}'", hint=f"running are: {', '.join(known) or 'none'}", code="name")
+        raise fault(EngineError, f"there is no group '{name}' in namespace '{engine.namespace}'", hint=f"running are: {', '.join(known) or 'none'}{COMMANDS if any(other.startswith('part/') for other in taken) else ''}", code="name")
     with told(ray, f"group '{name}' has just ended", "launch it again"):
         actors = {rank: ray.get_actor(actor, namespace=engine.namespace) for rank, actor in found.items()}
     size = max(world_size(ray, list(actors.values())), *(rank + 1 for rank in actors), 1)

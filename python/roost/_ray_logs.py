@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from roost._arguments import fault
+from roost._errors import EngineError
+
 log = logging.getLogger("roost")
 
 HANDLER = "ray_print_logs"  # Ray's own handler, which ours stands before
@@ -68,7 +71,10 @@ class RayLogs:
         self._changed = threading.Condition()
 
     def keep_in(self, folder: str, run_id: str) -> None:
-        self._folder = Path(folder) / run_id
+        wanted = Path(folder) / run_id
+        if self._folder not in (None, wanted):
+            raise fault(EngineError, f"the output of this run is kept in '{self._folder and self._folder.parent}' already, and not in '{folder}'", hint="use one distributed_log_dir in a process")
+        self._folder = wanted
 
     @property
     def is_kept(self) -> bool:

@@ -223,10 +223,10 @@ class Reservation:
             self.check_alive(wanted)
             lacking = self._lacking(wanted)
             if now - start >= timeout:
-                raise fault(Timeout, f"the accelerators of the run were not free after {timeout:g} seconds: {lacking}", hint="end what uses them (`ray status`), or place this run on others")
+                raise fault(Timeout, f"the accelerators of the run were not free after {timeout:g} seconds: {lacking}", hint="end what uses them (`ray status`), place this run on fewer of them or on other nodes, or set roost.ray.reserve: false to share them")
             if now - said >= SAY_EVERY:
                 said = now
-                log.warning("waiting for accelerators: %s", lacking)
+                log.warning("waiting for accelerators: %s; %.0f seconds are left", lacking, start + timeout - now)
 
     def _is_ready(self, group: Any) -> bool:
         """Waits a second."""

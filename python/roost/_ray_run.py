@@ -90,9 +90,10 @@ class Bridge:
         self._sending = asyncio.Lock()
         self._parts: list[Any] = []
         actor = engine._ray.remote(Part)
+        # Their names are none that a group's ranks could have.
         for part in asked["parts"]:
             options = {
-                "name": f"part:{part['node']}", "namespace": engine.namespace, "num_cpus": 0, "num_gpus": 0, "max_restarts": 0, "max_task_retries": 0,
+                "name": f"part/{part['node']}", "namespace": engine.namespace, "num_cpus": 0, "num_gpus": 0, "max_restarts": 0, "max_task_retries": 0,
                 "scheduling_strategy": engine._affinity(engine.ids.index(part["id"])),
             }  # fmt: skip
             self._parts.append(actor.options(**options).remote(asked["run"], part["node"], part["id"]))

@@ -42,7 +42,7 @@ def check_token() -> None:
     if os.environ.get(MODE, "").lower() == "token" and not is_at_hand():
         raise fault(
             EngineError, f"RAY_AUTH_MODE is 'token', but there is no token in {token_path()}",
-            hint="copy the cluster's token file there, or set RAY_AUTH_TOKEN_PATH to it",
+            hint="RAY_AUTH_TOKEN_PATH names that file: let it name the cluster's token file" if os.environ.get("RAY_AUTH_TOKEN_PATH") else "copy the cluster's token file there, or set RAY_AUTH_TOKEN_PATH to it",
         )  # fmt: skip
 
 

@@ -36,8 +36,7 @@ static void say_failure(struct run_view *view, const struct roost_event *first)
 {
     const char *name = view->names[first->component];
     const char *node = roost_run_node(view->run, first->component, first->rank);
-    /* What a node itself could not do begins with it. */
-    bool is_named = !node || strncmp(first->message, node, strlen(node)) == 0;
+    bool is_named = !node || strstr(first->message, node);
     const char *on = is_named ? "" : " on ", *where = is_named ? "" : node;
     if (first->code != ROOST_OK)
         run_view_say(view, "first failure: %s/%d%s%s: %s", name, first->rank, on, where,

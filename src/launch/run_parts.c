@@ -181,7 +181,7 @@ static bool say_refused(struct parts_birth *it, const struct roost_part_head *he
     } else if (head->type == ROOST_PART_GONE && head->part < 0) {
         diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "%.*s", (int)(len < 400 ? len : 400), body);
     } else {
-        diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "%s is lost: %.*s", node,
+        diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "the part of the run on %s is lost: %.*s", node,
                    (int)(len < 400 ? len : 400), head->type == ROOST_PART_GONE ? body : "");
         diag_hint(diag, "`ray status` lists the nodes");
     }

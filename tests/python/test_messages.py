@@ -115,7 +115,7 @@ OTHER_TEXTS = {
     "the newest run, %s, is only beginning": "tests/python/test_parts_birth.py",
     "wait until it runs, end it where it was started, or name the one that is meant; `roost ps` lists them": "its cure",
     "%s: stopped before it began": "the same, as the program says it",
-    "%s is lost: %.*s": "needs a node; tests/python/test_parts_birth.py",
+    "the part of the run on %s is lost: %.*s": "needs a node; tests/python/test_parts_birth.py",
     "`ray status` lists the nodes": "its cure",
     "run it from a folder that is there, with a shorter path": "the cure of a working directory that was removed, on Ray",
     "out of memory": "tests/nomem fails every allocation in turn",

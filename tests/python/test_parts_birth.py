@@ -62,7 +62,7 @@ def test_what_a_part_is_told_is_put_in_order() -> None:
         ("refuse", "roost: error: there is no way", "= find one"),
         ("garbage", "roost: error: the bridge to Ray gave no answer that can be read", "= let ROOST_PYTHON be a Python with the same roost as this program"),
         ("end:early", "roost: error: there is no ground\n", ""),
-        ("gone:1", "roost: error: node 1 (10.0.0.2) is lost: it was too far away", "= `ray status` lists the nodes"),
+        ("gone:1", "roost: error: the part of the run on node 1 (10.0.0.2) is lost: it was too far away", "= `ray status` lists the nodes"),
     ],
 )
 def test_what_keeps_a_run_from_beginning_is_said(home: Home, fault: str, said: str, cure: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import roost
 from roost import _ray_logs
 from roost._ray_logs import RayLogs, Source
 
@@ -142,6 +143,13 @@ def test_lines_of_a_hidden_group_that_did_not_start_are_not_shown() -> None:
     logs.hear(batch(7, "late", name="Hosted"))
     logs.hear(batch(10, "of another launch", name="Hosted"))
     assert shown == ["of somebody else", "of another launch"]
+
+
+def test_the_output_of_a_run_is_kept_in_one_folder(tmp_path: Path) -> None:
+    logs, _ = collect(tmp_path / "x")
+    logs.keep_in(str(tmp_path / "x"), "run")
+    with pytest.raises(roost.EngineError, match=rf"^the output of this run is kept in '{tmp_path}/x' already, and not in '{tmp_path}/y' \(use one distributed_log_dir in a process\)$"):
+        logs.keep_in(str(tmp_path / "y"), "run")
 
 
 def test_what_a_rank_wrote_is_kept_also_when_it_never_was_ready(tmp_path: Path) -> None:

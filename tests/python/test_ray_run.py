@@ -193,7 +193,7 @@ def test_a_lost_node_ends_the_run(nodes: Nodes) -> None:
     run = begin_stubborn(nodes)
     nodes.lose(5)
     assert run.end() == 5, run.err
-    assert "node 3 (127.0.0.5) is lost: its node has died" in run.err, run.err
+    assert "the part of the run on node 3 (127.0.0.5) is lost: its node has died" in run.err, run.err
     assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "killed-by-roost", 1: "killed-by-roost", 2: "killed-by-roost", 3: "lost"}
     assert nodes.left(run.id) == NOTHING
 
@@ -348,7 +348,7 @@ def test_a_reservation_that_somebody_else_removes_ends_the_run(few: Nodes) -> No
 
 def test_a_killed_actor_ends_the_run_and_its_processes(few: Nodes) -> None:
     run = begin_stubborn(few)
-    os.kill(few.cluster.pid_of("part:1"), signal.SIGKILL)
+    os.kill(few.cluster.pid_of("part/1"), signal.SIGKILL)
     assert run.end() == 5, run.err
     assert "node 1 (127.0.0.3) is lost" in run.err
     assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "killed-by-roost", 1: "lost"}

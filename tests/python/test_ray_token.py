@@ -22,7 +22,7 @@ def test_a_token_that_is_to_be_used_and_is_not_there_is_said_before_ray_is_asked
         _ray_cluster.connect(None, "127.0.0.1:1", "roost")
     (tmp_path / "token").touch()
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    with pytest.raises(roost.EngineError, match=f"no token in {tmp_path}/token"):
+    with pytest.raises(roost.EngineError, match=rf"no token in {tmp_path}/token \(RAY_AUTH_TOKEN_PATH names that file: let it name"):
         _ray_token.check_token()
     (tmp_path / "token").write_text("f" * 64)
     _ray_token.check_token()

@@ -88,7 +88,7 @@ def test_a_placement_group_that_could_not_be_had_is_given_back(monkeypatch: pyte
     monkeypatch.setattr(_ray_reserve, "remove_group", removed.append)
     monkeypatch.setattr(_ray_reserve, "group_state", lambda group: "PENDING")
     monkeypatch.setattr(_ray_reserve, "state", lambda: SimpleNamespace(available_resources_per_node=lambda: {"n": {"GPU": 1.0}}))
-    with pytest.raises(roost.Timeout, match="were not free after 0 seconds: node 0 .* has 1 of 2 free, 2 are wanted"):
+    with pytest.raises(roost.Timeout, match=r"were not free after 0 seconds: node 0 .* has 1 of 2 free, 2 are wanted \(end what uses them .*, or set roost.ray.reserve: false to share them\)$"):
         reservation(holding(missing={"n": [0, 1]}, held={"n": [0, 1]})).add({"n": {0, 1}}, 0)
     assert removed == [group]
 
@@ -359,6 +359,9 @@ def test_a_group_that_is_not_there_is_told_with_those_that_are(monkeypatch: pyte
     monkeypatch.setattr(_ray_launch, "named_actors", lambda ray, namespace: {"NodeManager", "actor:0", "actor:1"})
     with pytest.raises(roost.EngineError, match=r"^there is no group 'other' in namespace 'roost' \(running are: actor\)$"):
         engine.find_group("other")
+    monkeypatch.setattr(_ray_launch, "named_actors", lambda ray, namespace: {"NodeManager", "part/0", "part/1"})
+    with pytest.raises(roost.EngineError, match=r"\(running are: none; components of `roost run` are commands, which cannot be called\)$"):
+        engine.find_group("rollout")
 
 
 def test_a_manager_of_another_program_is_no_run() -> None:

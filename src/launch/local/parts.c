@@ -63,7 +63,8 @@ bool parts_begin(struct supervisor *supervisor, struct worker *worker)
         return true;
     }
     lives_lose(supervisor, worker, "");
-    lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "%s is lost", parts_node(supervisor, worker));
+    lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "the part of the run on %s is lost",
+               parts_node(supervisor, worker));
     return false;
 }
 
@@ -86,8 +87,8 @@ static void lose_part(struct supervisor *supervisor, int32_t part, const char *w
     if (parts->is_ending)
         return;
     char words[ROOST_EVENT_MESSAGE_MAX];
-    snprintf(words, sizeof words, "%s is lost%s%s", spec_string(&parts->spec.nodes, part),
-             *why ? ": " : "", why);
+    snprintf(words, sizeof words, "the part of the run on %s is lost%s%s",
+             spec_string(&parts->spec.nodes, part), *why ? ": " : "", why);
     if (supervisor->setup.keeps_going && supervisor->phase == PHASE_RUNNING) {
         struct roost_event event = outbox_event(ROOST_EVENT_PROBLEM, NULL);
         event.code = ROOST_ERR_ENGINE;
