@@ -65,7 +65,7 @@ static int show(const struct invocation *invocation, struct run_list *list)
     if (is_json)
         text_puts(&out, "{\"roost\":1,\"runs\":[");
     for (int32_t i = 0; i < list->count; i++) {
-        if (!has_all && list->entries[i].state != RUN_ALIVE)
+        if (!has_all && list->entries[i].state > RUN_ALIVE)
             continue;
         if (is_json) {
             text_puts(&out, shown ? "," : "");

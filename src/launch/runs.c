@@ -23,11 +23,9 @@ enum { PAGE_MAX = 1 << 20, TAIL_MAX = 512, SWEEP_MS = 1000 };
 
 const char *run_state_word(enum run_state state)
 {
-    static const char *const words[] = {[RUN_ALIVE] = "running",
-                                        [RUN_DONE] = "done",
-                                        [RUN_FAILED] = "failed",
-                                        [RUN_STOPPED] = "stopped",
-                                        [RUN_CRASHED] = "crashed"};
+    static const char *const words[] = {[RUN_STARTING] = "starting", [RUN_ALIVE] = "running",
+                                        [RUN_DONE] = "done",         [RUN_FAILED] = "failed",
+                                        [RUN_STOPPED] = "stopped",   [RUN_CRASHED] = "crashed"};
     return words[state];
 }
 
@@ -194,7 +192,9 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
                  : -1;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
     ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
-    if (len > 0) {
+    /* A page without a word is that of a run that is still starting, or did not come to run. */
+    bool is_starting = len == 0 && run_dir_is_held(dir);
+    if (len > 0 || is_starting) {
         ssize_t link = readlinkat(state, id, path, sizeof path - 1);
         if (link > 0)
             path[link] = '\0';
@@ -206,16 +206,20 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
                                   .components = "",
                                   .cgroup = "",
                                   .boot_id = ""};
-        read_page(list, (struct strview){page, (size_t)len}, out);
-        find_state(list, dir, out);
-    } else if (len == 0 && run_dir_is_held(dir)) {
-        list->beginning = copy(list, sv_from(id));
+        if (is_starting && fstat(fd, &info) == 0) {
+            out->started = info.st_mtim.tv_sec;
+            out->started_ns = (int32_t)info.st_mtim.tv_nsec;
+        }
+        if (!is_starting) {
+            read_page(list, (struct strview){page, (size_t)len}, out);
+            find_state(list, dir, out);
+        }
     }
     free(page);
     if (fd >= 0)
         close(fd);
     close(dir);
-    return len > 0;
+    return len > 0 || is_starting;
 }
 
 /* --- all of them --- */
@@ -283,23 +287,27 @@ void runs_release(struct run_list *list)
 static const struct run_entry *find_living(const struct run_list *list)
 {
     for (int32_t i = 0; i < list->count; i++)
-        if (list->entries[i].state == RUN_ALIVE)
+        if (list->entries[i].state <= RUN_ALIVE)
             return &list->entries[i];
+    return NULL;
+}
+
+/* The run, unless it can be asked nothing yet: then not the one before it. */
+static const struct run_entry *if_begun(const struct run_entry *entry, struct diag *diag)
+{
+    if (entry->state != RUN_STARTING)
+        return entry;
+    diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "run %s is still starting", entry->id);
+    diag_hint(diag, "wait until it runs, end it where it was started, or name another one; `roost "
+                    "ps` lists them");
     return NULL;
 }
 
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag)
 {
-    if (!prefix && list->beginning) {
-        diag_error(diag, ROOST_ERR_USAGE, (struct place){0},
-                   "the newest run, %s, is only beginning", list->beginning);
-        diag_hint(diag, "wait until it runs, end it where it was started, or name the one that is "
-                        "meant; `roost ps` lists them");
-        return NULL;
-    }
     if (!prefix && find_living(list))
-        return find_living(list);
+        return if_begun(find_living(list), diag);
     const struct run_entry *found = NULL;
     int32_t count = 0;
     for (int32_t i = 0; i < list->count && !(found && !prefix); i++)
@@ -309,7 +317,7 @@ const struct run_entry *runs_find(const struct run_list *list, const char *prefi
                 found = &list->entries[i];
         }
     if (count == 1)
-        return found;
+        return if_begun(found, diag);
     if (count == 0 && prefix)
         diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there is no run '%s'",
                    quote(sv_from(prefix)).text);

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-enum run_state { RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_STOPPED, RUN_CRASHED };
+enum run_state { RUN_STARTING, RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_STOPPED, RUN_CRASHED };
 
 struct run_entry {
     const char *id;
@@ -27,7 +27,6 @@ struct run_list {
     struct arena arena;
     struct run_entry *entries; /* newest first */
     int32_t count;
-    const char *beginning; /* the id of one that is not told of yet; NULL = none */
     int runtime_dir;       /* where their sockets are; -1 = there is none, as follows */
     struct roost_error unreachable;
 };
@@ -37,12 +36,12 @@ bool runs_list(struct run_list *list, const char *const *env, struct diag *diag)
 void runs_release(struct run_list *list);
 
 /* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after
- * saying that there is none, or several, or that the newest is only beginning: that one is meant, and
- * not the one before it. */
+ * saying that there is none, or several, or that the one that is meant is still starting and can be
+ * asked nothing. */
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag);
 
-/* "running", "done", "failed", "stopped", "crashed" */
+/* "starting", "running", "done", "failed", "stopped", "crashed" */
 const char *run_state_word(enum run_state state);
 
 /* Whether a run has not come to its end yet, by a descriptor of its directory that was opened anew. It is

@@ -102,12 +102,17 @@ def test_a_run_can_be_stopped_before_it_begins(home: Home) -> None:
 def test_an_older_run_is_not_meant_while_the_newest_is_beginning(home: Home) -> None:
     older = home.start({"a": "0"}, {"a": shell("echo up; exec sleep 1000")})
     older.await_lines(1, "up")
+    name = older.id
     python = home.folder / "python"
     python.write_text("#!/bin/sh\ntouch begun\nexec sleep 1000\n")
     newest = home.start({"a": EVERYWHERE}, {"a": shell("true")})
     until((home.folder / "begun").exists, "the bridge is there")
-    stopped = home.roost("stop")
-    assert stopped.returncode == 2 and re.search(r"^roost: error: the newest run, \w{6}, is only beginning\n  = wait until it runs, end it where it was started, or name", stopped.stderr), stopped.stderr
+    first, second = json.loads(home.roost("ps", "--json").stdout)["runs"]
+    assert (first["state"], second["state"], second["run"]) == ("starting", "running", name)
+    assert re.search(rf"^{first['run']} +starting +\ds +0  \n{name} +running ", home.roost("ps").stdout, re.M)
+    for words in (["stop"], ["stop", first["run"]], ["logs"]):
+        refused = home.roost(*words)
+        assert refused.returncode == 2 and refused.stderr.startswith(f"roost: error: run {first['run']} is still starting\n  = wait until it runs, end it where it was started, or name another one"), refused.stderr
     assert older.process.poll() is None
     newest.process.send_signal(signal.SIGINT)
     newest.process.wait(WAIT)
