@@ -306,9 +306,9 @@ static const struct run_entry *if_begun(const struct run_entry *entry, struct di
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag)
 {
-    if (!prefix && find_living(list))
-        return if_begun(find_living(list), diag);
-    const struct run_entry *found = NULL;
+    const struct run_entry *found = prefix ? NULL : find_living(list);
+    if (found)
+        return if_begun(found, diag);
     int32_t count = 0;
     for (int32_t i = 0; i < list->count && !(found && !prefix); i++)
         if (!prefix || strncmp(list->entries[i].id, prefix, strlen(prefix)) == 0) {

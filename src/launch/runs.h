@@ -27,7 +27,7 @@ struct run_list {
     struct arena arena;
     struct run_entry *entries; /* newest first */
     int32_t count;
-    int runtime_dir;       /* where their sockets are; -1 = there is none, as follows */
+    int runtime_dir; /* where their sockets are; -1 = there is none, as follows */
     struct roost_error unreachable;
 };
 
