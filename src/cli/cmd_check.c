@@ -100,7 +100,7 @@ static int run(const struct invocation *invocation)
 {
     struct planning planning;
     struct roost_bundles *bundles = NULL;
-    int status = planning_start(&planning, invocation, NULL);
+    int status = planning_start(&planning, invocation, NULL, NULL);
     if (status == 0) {
         bool has_groups = planning.config && roost_config_has_groups(planning.config);
         if (has_groups && (planning.cluster || !planning.has_cluster))

@@ -50,7 +50,7 @@ static int refuse_without_cluster(const struct planning *planning,
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation, NULL);
+    int status = planning_start(&planning, invocation, NULL, NULL);
     if (status == 0) {
         status = roost_report_exit(planning.report);
         bool has_faults = status != 0;

@@ -13,6 +13,7 @@
 #include "cli/planning.h"
 #include "cli/run_view.h"
 #include "cli/seconds_option.h"
+#include "launch/commands.h"
 #include "launch/driver_signals.h"
 
 /* --- options --- */
@@ -76,6 +77,23 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
 }
 
 /* --- before the run --- */
+
+/* What would be said when the nodes are there. */
+static void check_commands(const struct planning *planning, const struct invocation *invocation)
+{
+    struct launch_options options = {.config = planning->config,
+                                     .command = invocation->words,
+                                     .command_count = invocation->word_count};
+    struct diag diag = diag_start(planning->report, NULL);
+    const char *component = option_value(invocation, "component");
+    char **names = component ? split_names(component, &options.component_count) : NULL;
+    options.components = (const char *const *)names;
+    if (component && !names)
+        diag_nomem(&diag);
+    else
+        (void)commands_check(&options, &diag);
+    free(names);
+}
 
 static bool keep(void *ctx, const char *bytes, size_t len)
 {
@@ -278,7 +296,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation, "local");
+    int status = planning_start(&planning, invocation, "local", check_commands);
     if (status == 0) {
         status = roost_report_exit(planning.report);
         if (roost_report_count(planning.report))

@@ -111,7 +111,9 @@ static int start(struct planning *planning, const struct invocation *invocation,
 }
 
 int planning_start(struct planning *planning, const struct invocation *invocation,
-                   const char *otherwise)
+                   const char *otherwise,
+                   void (*check)(const struct planning *planning,
+                                 const struct invocation *invocation))
 {
     struct roost_plan_options options = {0};
     const char *cluster = NULL;
@@ -126,6 +128,8 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
         return 0;
     if (wants_ray(invocation, planning->config, cluster)) {
         /* Nodes may take minutes to come: nobody waits for them with a config that is wrong anyway. */
+        if (check && roost_report_exit(planning->report) == 0)
+            check(planning, invocation);
         if (roost_report_exit(planning->report) == 0 &&
             roost_plan_check_texts(planning->config, NULL, NULL) == ROOST_OK)
             find_ray_cluster(planning, invocation);

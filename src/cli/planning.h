@@ -24,10 +24,13 @@ struct planning {
 const char *planning_engine(const struct invocation *invocation, const struct roost_config *config);
 
 /* Reads the config and, when one is named, the cluster, and plans. When none is named, `otherwise`
- * (NULL = nothing) is planned against. All faults are in the report. Returns 0, or an exit status
- * after saying why nothing could be tried. */
+ * (NULL = nothing) is planned against. `check` (NULL = none) tells the report what else is wrong with
+ * the config, before the nodes of a live cluster are waited for. All faults are in the report. Returns
+ * 0, or an exit status after saying why nothing could be tried. */
 int planning_start(struct planning *planning, const struct invocation *invocation,
-                   const char *otherwise);
+                   const char *otherwise,
+                   void (*check)(const struct planning *planning,
+                                 const struct invocation *invocation));
 
 /* The same for placement groups: no component is placed, and a file without a `cluster` section will
  * do. */

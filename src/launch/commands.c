@@ -24,14 +24,35 @@ static bool is_chosen(const struct launch_options *options, const char *name)
     return options->component_count == 0;
 }
 
+/* Those of the plan, or of the config while there is none. */
+static size_t count_placed(const struct launch_options *options)
+{
+    return options->plan ? roost_plan_component_count(options->plan)
+                         : (size_t)options->config->component_count;
+}
+
+static const char *name_placed(const struct launch_options *options, size_t index)
+{
+    return options->plan ? roost_plan_component(options->plan, index)->name
+                         : options->config->components[index].name;
+}
+
+static bool is_placed(const struct launch_options *options, const char *name)
+{
+    for (size_t i = 0; i < count_placed(options); i++)
+        if (strcmp(name_placed(options, i), name) == 0)
+            return true;
+    return false;
+}
+
 static void say_unknown(const struct launch_options *options, const char *name, struct diag *diag)
 {
-    size_t count = roost_plan_component_count(options->plan);
+    size_t count = count_placed(options);
     diag_error(diag, ROOST_ERR_USAGE, NOWHERE, "this config places no component '%s'",
                quote(sv_from(name)).text);
     const char **names = calloc(count + 1, sizeof *names);
     for (size_t i = 0; names && i < count; i++)
-        names[i] = roost_plan_component(options->plan, i)->name;
+        names[i] = name_placed(options, i);
     const char *near = names ? nearest_word(sv_from(name), names) : NULL;
     if (near)
         diag_hint(diag, "did you mean '%s'?", near);
@@ -43,9 +64,9 @@ static void say_unknown(const struct launch_options *options, const char *name, 
 static bool choose_components(struct commands *commands, struct diag *diag)
 {
     const struct launch_options *options = &commands->options;
-    size_t count = roost_plan_component_count(options->plan);
+    size_t count = count_placed(options);
     for (size_t i = 0; i < options->component_count; i++)
-        if (!roost_plan_find(options->plan, options->components[i]))
+        if (!is_placed(options, options->components[i]))
             say_unknown(options, options->components[i], diag);
     commands->components = arena_zeroed(&commands->arena, struct component_commands, count);
     if (!commands->components) {
@@ -53,14 +74,16 @@ static bool choose_components(struct commands *commands, struct diag *diag)
         return false;
     }
     for (size_t c = 0; c < count; c++) {
-        const struct roost_component *placed = roost_plan_component(options->plan, c);
-        if (!is_chosen(options, placed->name))
+        const struct roost_component *placed =
+            options->plan ? roost_plan_component(options->plan, c) : NULL;
+        const char *name = name_placed(options, c);
+        if (!is_chosen(options, name))
             continue;
         commands->components[commands->component_count++] = (struct component_commands){
-            .name = placed->name,
+            .name = name,
             .placed = placed,
-            .launch = config_find_launch(options->config, placed->name),
-            .process_count = placed->world_size,
+            .launch = config_find_launch(options->config, name),
+            .process_count = placed ? placed->world_size : 0,
         };
     }
     return true;
@@ -268,6 +291,24 @@ static bool find_environments(struct commands *commands, struct diag *diag)
     return is_good;
 }
 
+static void check_commands(const struct commands *commands, struct diag *diag)
+{
+    if (commands->options.command_count > 0)
+        share_command(commands, diag);
+    else if (!commands->options.is_command_optional)
+        want_commands(commands, diag);
+}
+
+bool commands_check(const struct launch_options *options, struct diag *diag)
+{
+    size_t errors = diag->errors;
+    struct commands commands = {.arena = ARENA_INIT, .options = *options};
+    if (choose_components(&commands, diag) && diag->errors == errors)
+        check_commands(&commands, diag);
+    arena_release(&commands.arena);
+    return diag->errors == errors;
+}
+
 struct commands *commands_new(const struct launch_options *options, struct diag *diag)
 {
     size_t errors = diag->errors;
@@ -282,10 +323,7 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
         options->placed ? take_component(commands, diag) : choose_components(commands, diag);
     bool is_good = is_chosen_well && find_environments(commands, diag);
     if (is_good && diag->errors == errors) {
-        if (options->command_count > 0)
-            share_command(commands, diag);
-        else if (!options->is_command_optional)
-            want_commands(commands, diag);
+        check_commands(commands, diag);
         check_words(commands, diag);
         interfaces_check(commands, diag);
     }

@@ -87,6 +87,10 @@ struct run_values {
     const int32_t *only_node; /* NULL = all processes are built, else those of this node alone */
 };
 
+/* Checks what needs no plan, which may be NULL: that the chosen components are there, and their
+ * commands. False after saying what is wrong. */
+bool commands_check(const struct launch_options *options, struct diag *diag);
+
 /* Chooses the components, checks that each has a command and that its words have values, and numbers
  * the ports. Everything that is wrong is said; NULL if anything was. */
 struct commands *commands_new(const struct launch_options *options, struct diag *diag);
