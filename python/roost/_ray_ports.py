@@ -83,13 +83,14 @@ class RayPorts:
         raise fault(EngineError, f"no port can be leased on {self._node_words(node_rank)} that this run has not given away", hint="launch again: who keeps them was killed")
 
     def free(self, owner: str) -> None:
-        """Without waiting for an answer: of a keeper that is gone nothing is leased any more."""
+        """Without waiting for an answer: of a keeper that is gone nothing is leased any more. Said once: the run may end, and
+        its keepers with it, in the next moment, and Ray tells people of what it would ask again."""
         with self._lock:
             for keeper in self._own.values():
                 keeper.free(owner)
             for node_rank, leased in self._leased.items():
                 if leased.pop(owner, None) is not None and node_rank in self._keepers:
-                    again(self._keepers[node_rank].free).remote(owner)
+                    self._keepers[node_rank].free.remote(owner)
 
     def close(self) -> None:
         with self._lock:
