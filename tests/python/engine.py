@@ -233,6 +233,19 @@ class Engine:
         # os.walk passes over what goes away meanwhile, as the groups of other tests do.
         return [Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names]
 
+    def remove_cgroups(self) -> None:
+        """Empty ones. Who has ended may still be on its way out of one; the kernel tells when it has left."""
+        for group in self.cgroups():
+            events = os.open(group / "cgroup.events", os.O_RDONLY)
+            try:
+                changes = select.poll()
+                changes.register(events, select.POLLPRI)
+                while b"populated 1" in os.pread(events, 4096, 0):
+                    assert changes.poll(PATIENCE * 1000), f"{group} is not empty: {(group / 'cgroup.procs').read_text()}"
+            finally:
+                os.close(events)
+            group.rmdir()
+
     def close(self) -> None:
         for driver in self.running:
             driver.send_signal(signal.SIGKILL)

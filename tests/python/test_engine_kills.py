@@ -139,8 +139,7 @@ def test_nothing_survives(engine: Engine, shard: int) -> None:
     # A guardian killed between making its control group and the next step: removed when stale.
     left = [group for group in engine.cgroups() if (group / "cgroup.procs").read_text()]
     assert left == []
-    for group in engine.cgroups():
-        group.rmdir()
+    engine.remove_cgroups()
     done = engine.run(engine.config({"actor": {"ranks": "0-3", "do": ["exit=0"]}}, "next.yaml"))
     assert done.returncode == 0, done.stderr
 
@@ -259,8 +258,7 @@ def test_who_next_looks_records_the_lives_of_a_run_that_was_killed_whole(engine:
     assert sorted(path.name for path in run.iterdir()) == ["actor", "env", "records.jsonl", "run.json"]
     ps_all(engine)
     assert engine.records(run) == records
-    for group in engine.cgroups():
-        group.rmdir()
+    engine.remove_cgroups()
 
 
 def test_a_living_driver_sweeps_when_guardian_and_supervisor_are_killed(engine: Engine) -> None:
@@ -291,5 +289,4 @@ def test_without_anybody_left_the_workers_themselves_die(engine: Engine) -> None
     assert held.wait_end(PATIENCE)
     end_driver(engine, driver)
     engine.wait_empty(PATIENCE)
-    for group in engine.cgroups():  # an empty directory of the kernel's: all that is left
-        group.rmdir()
+    engine.remove_cgroups()  # empty directories of the kernel's: all that is left
