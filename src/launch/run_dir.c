@@ -1,12 +1,14 @@
 /* run_dir.c - makes and removes run directories. Nothing here reads one: see runs.c. */
 #include "launch/run_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -90,13 +92,12 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
         /* The page is what makes the directory ours: of two runs with one id, one makes it. The lock
          * comes first: who finds a page looks at the lock (run_dir_is_held), and is in its way then. */
         bool is_taken = flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        memcpy(dir->path, path, (size_t)len + 1);
+        if (base && !is_taken) /* before the page: a run that is killed now can still be found */
+            link_run(dir, env);
         dir->page = is_taken ? -1 : private_file_create(dir->fd, "run.json", &err);
-        if (dir->page >= 0) {
-            memcpy(dir->path, path, (size_t)len + 1);
-            if (base)
-                link_run(dir, env);
+        if (dir->page >= 0)
             return true;
-        }
         is_taken = is_taken || faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         close(dir->fd);
         dir->fd = -1;
@@ -143,13 +144,50 @@ bool run_boot_id(char out[RUN_BOOT_MAX])
     return out[0] != '\0';
 }
 
+static void clear(int fd)
+{
+    (void)unlinkat(fd, "run.json", 0);
+    (void)unlinkat(fd, "records.jsonl", 0);
+    lost_forget(fd);
+}
+
+/* Whether there is nothing in it but what a run makes before its first process. */
+static bool is_unborn(int fd)
+{
+    struct stat info;
+    bool is_so = true;
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir) {
+        if (copy >= 0)
+            close(copy);
+        return false;
+    }
+    for (struct dirent *entry; is_so && (entry = readdir(dir));) {
+        const char *name = entry->d_name;
+        bool may_have_bytes = name[0] == '.'; /* the folders, and the lives that have not begun */
+        is_so = may_have_bytes ||
+                ((strcmp(name, "run.json") == 0 || strcmp(name, "records.jsonl") == 0) &&
+                 fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+                 info.st_size == 0);
+    }
+    closedir(dir);
+    return is_so;
+}
+
+bool run_dir_clear_unborn(int fd)
+{
+    if (!is_unborn(fd))
+        return false;
+    clear(fd);
+    return true;
+}
+
 void run_dir_remove(struct run_dir *dir, const char *const *env)
 {
     if (dir->fd < 0)
         return;
-    (void)unlinkat(dir->fd, "run.json", 0);
-    (void)unlinkat(dir->fd, "records.jsonl", 0);
-    lost_forget(dir->fd);
+    clear(dir->fd);
     if (rmdir(dir->path) == 0)
         unlink_run(dir, env);
     run_dir_release(dir);

@@ -34,6 +34,10 @@ bool run_dir_is_held(int fd);
 /* This start of the machine, by the kernel's name for it; false when it has none. */
 bool run_boot_id(char out[RUN_BOOT_MAX]);
 
+/* Empties the directory of a run that did not come to its first process, by a descriptor of it. False, and
+ * nothing is touched, when the directory holds more than such a run makes: a log, a record. */
+bool run_dir_clear_unborn(int fd);
+
 /* Removes what run_dir_make made: the run did not begin. */
 void run_dir_remove(struct run_dir *dir, const char *const *env);
 void run_dir_release(struct run_dir *dir);

@@ -44,21 +44,38 @@ static int give_up(int fd)
     return -1;
 }
 
+/* Its name until it can be connected to. */
+struct early_name {
+    char text[CONTROL_NAME_MAX + 8];
+};
+
+static struct early_name early_name(const char *name)
+{
+    struct early_name early;
+    snprintf(early.text, sizeof early.text, ".%s", name);
+    return early;
+}
+
+void control_remove(int dir, const char *name)
+{
+    (void)unlinkat(dir, early_name(name).text, 0);
+    (void)unlinkat(dir, name, 0);
+}
+
 int control_listen(int dir, const char *name)
 {
     struct sockaddr_un address;
-    char early[CONTROL_NAME_MAX + 8];
-    snprintf(early, sizeof early, ".%s", name);
+    struct early_name early = early_name(name);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (!fill_address(&address, dir, early))
+    if (!fill_address(&address, dir, early.text))
         return give_up(fd);
-    (void)unlinkat(dir, early, 0);
+    (void)unlinkat(dir, early.text, 0);
     mode_t mask = umask(0177);
     int bound = bind(fd, (const struct sockaddr *)&address, sizeof address);
     umask(mask);
-    if (bound != 0 || listen(fd, 64) != 0 || renameat(dir, early, dir, name) != 0)
+    if (bound != 0 || listen(fd, 64) != 0 || renameat(dir, early.text, dir, name) != 0)
         return give_up(fd);
     return fd;
 }

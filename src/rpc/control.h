@@ -15,6 +15,9 @@ enum { CONTROL_NAME_MAX = 64 };
  * when it can be connected to; a file that a killed run left there is replaced. -1 with errno. */
 int control_listen(int dir, const char *name);
 
+/* Removes the socket of somebody who has ended, also one that was not ready yet. */
+void control_remove(int dir, const char *name);
+
 /* Takes a connection of this user; others are turned away. -1 when there is none for now. */
 int control_accept(int listener);
 

@@ -62,14 +62,14 @@ void lost_forget(int run_dir)
 
 /* --- reading --- */
 
-/* The whole of a file, NULL without any; *out_len bytes. */
+/* The whole of a file; *out_len bytes. NULL when it cannot be read. */
 static char *read_all(int fd, size_t *out_len)
 {
     struct stat info;
     *out_len = 0;
-    if (fd < 0 || fstat(fd, &info) != 0 || info.st_size <= 0 || info.st_size > FILE_MAX)
+    if (fd < 0 || fstat(fd, &info) != 0 || info.st_size < 0 || info.st_size > FILE_MAX)
         return NULL;
-    char *bytes = malloc((size_t)info.st_size);
+    char *bytes = malloc((size_t)info.st_size + 1);
     ssize_t len = bytes ? file_read_at(fd, bytes, (size_t)info.st_size, 0) : -1;
     *out_len = len > 0 ? (size_t)len : 0;
     return bytes;
@@ -81,7 +81,7 @@ static int by_name(const void *a, const void *b)
     return record_compare(&left->name, &right->name);
 }
 
-/* The lives that had begun, in the order of their names; NULL without any. */
+/* The lives that had begun, in the order of their names; NULL when that cannot be read. */
 static struct slot *read_slots(int run_dir, size_t *out_count)
 {
     int fd = openat(run_dir, slots_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -102,10 +102,12 @@ static struct slot *read_slots(int run_dir, size_t *out_count)
     return slots;
 }
 
-/* Marks what has a record. A line that its writer did not end is none: it is cut off. */
-static void mark_recorded(int records, struct slot *slots, size_t count)
+/* Marks what has a record. A line that its writer did not end is none: it is cut off. Returns whether one of
+ * the lines is the end of the run. */
+static bool mark_recorded(int records, struct slot *slots, size_t count)
 {
     size_t len;
+    bool has_end = false;
     char *bytes = read_all(records, &len);
     const char *last = bytes ? memrchr(bytes, '\n', len) : NULL;
     size_t whole = last ? (size_t)(last - bytes) + 1 : 0;
@@ -114,17 +116,27 @@ static void mark_recorded(int records, struct slot *slots, size_t count)
     for (size_t at = 0; at < whole;) {
         size_t line = (size_t)((char *)memchr(bytes + at, '\n', whole - at) - (bytes + at)) + 1;
         struct slot key = {0};
-        struct slot *found = record_read_name((struct strview){bytes + at, line}, &key.name)
-                                 ? bsearch(&key, slots, count, sizeof *slots, by_name)
-                                 : NULL;
+        has_end = has_end || record_is_end((struct strview){bytes + at, line});
+        struct slot *found =
+            count && record_read_name((struct strview){bytes + at, line}, &key.name)
+                ? bsearch(&key, slots, count, sizeof *slots, by_name)
+                : NULL;
         if (found)
             found->is_recorded = true;
         at += line;
     }
     free(bytes);
+    return has_end;
 }
 
 /* False on a disk that is full: the next one may have better luck. */
+static bool write_line(int records, struct text *line)
+{
+    bool is_written = !line->has_failed && file_write(records, line->bytes, line->len);
+    text_release(line);
+    return is_written;
+}
+
 static bool write_lost(int records, const struct slot *slot)
 {
     struct text line = TEXT_INIT;
@@ -136,26 +148,45 @@ static bool write_lost(int records, const struct slot *slot)
                                 .started_at = slot->started_at,
                                 .ended_at = clock_read(CLOCK_REALTIME)};
     record_put_life(&line, slot->name.component, &event);
-    bool is_written = !line.has_failed && file_write(records, line.bytes, line.len);
-    text_release(&line);
-    return is_written;
+    return write_line(records, &line);
 }
 
-void lost_record(int run_dir)
+/* Under a lock: of several programs that find the same run, one writes. */
+static void complete(int run_dir, int records, bool is_crash)
 {
-    int records = openat(run_dir, "records.jsonl", O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-    if (records < 0)
-        return;
-    (void)flock(records, LOCK_EX); /* two who look at once write it once */
-    size_t count;
+    size_t count = 0;
+    (void)flock(records, LOCK_EX);
     struct slot *slots = read_slots(run_dir, &count);
     bool is_done = slots != NULL;
-    if (slots)
-        mark_recorded(records, slots, count);
+    bool has_end = mark_recorded(records, slots, count);
     for (size_t i = 0; is_done && i < count; i++)
         is_done = slots[i].is_recorded || write_lost(records, &slots[i]);
     if (is_done)
         lost_forget(run_dir);
+    struct text end = TEXT_INIT;
+    if (is_crash && !has_end) {
+        record_put_crash(&end);
+        (void)write_line(records, &end);
+    }
     free(slots);
+}
+
+static void record(int run_dir, bool is_crash)
+{
+    int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (is_crash ? O_CREAT : 0);
+    int records = openat(run_dir, "records.jsonl", flags, 0600);
+    if (records < 0)
+        return;
+    complete(run_dir, records, is_crash);
     close(records);
+}
+
+void lost_record(int run_dir)
+{
+    record(run_dir, false);
+}
+
+void lost_record_crash(int run_dir)
+{
+    record(run_dir, true);
 }

@@ -22,4 +22,8 @@ void lost_forget(int run_dir);
  * again, and by several at once. */
 void lost_record(int run_dir);
 
+/* The same for a run that has crashed, with everything that belonged to it: writes the end of the run too,
+ * unless that was written before. */
+void lost_record_crash(int run_dir);
+
 #endif

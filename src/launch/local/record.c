@@ -55,13 +55,27 @@ void record_put_life(struct text *out, const char *component, const struct roost
     text_puts(out, "}\n");
 }
 
+/* The last record, and no other, begins so. */
+static const char end_start[] = "{\"end\":true,";
+
 void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at)
 {
-    text_printf(out, "{\"end\":true,\"failed\":%s", has_failed ? "true" : "false");
+    text_printf(out, "%s\"failed\":%s", end_start, has_failed ? "true" : "false");
     if (ended_by > 0)
         text_printf(out, ",\"signal\":%d", ended_by);
     put_time(out, "ended", ended_at);
     text_puts(out, "}\n");
+}
+
+void record_put_crash(struct text *out)
+{
+    text_printf(out, "%s\"failed\":true,\"crashed\":true}\n", end_start);
+}
+
+bool record_is_end(struct strview line)
+{
+    return line.len >= sizeof end_start - 1 &&
+           memcmp(line.at, end_start, sizeof end_start - 1) == 0;
 }
 
 static bool read_reason(const char *word, enum roost_end *out)

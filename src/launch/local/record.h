@@ -26,6 +26,12 @@ void record_put_life(struct text *out, const char *component, const struct roost
 /* The last line of a run that came to its end. */
 void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at);
 
+/* The last line of one that did not, written by whoever found it. */
+void record_put_crash(struct text *out);
+
+/* Whether a line is the last one of a run. */
+bool record_is_end(struct strview line);
+
 /* Finds the record of the life that `event` names among `records` and fills in how it ended; false
  * when there is none. */
 bool record_find(struct strview records, const char *component, struct roost_event *event);
