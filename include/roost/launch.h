@@ -35,6 +35,10 @@ struct roost_run_options {
     int32_t grace_ms;   /* between asking a process to end and killing it; 0 = 10,000, -1 = none */
     int32_t port_base;  /* the first port that leases try; 0 = 20000 */
     bool has_no_cgroup; /* never make a control group: the sweep of descendants alone */
+    /* The process exists for this run alone. It becomes a subreaper, and stays one: when guardian and
+     * supervisor are both killed, what they leave becomes its children, and is ended. Ignored when the
+     * process has children already, which it could not tell from those. */
+    bool is_dedicated;
     const char
         *engine; /* "local", or "ray": on the nodes of a Ray cluster, which `cluster` must be; NULL
                            = as the config says, else local */
@@ -134,6 +138,11 @@ ROOST_API const char *roost_run_node(const struct roost_run *run, int32_t compon
 
 /* Readable (poll) when an event may be there. */
 ROOST_API int roost_run_fd(const struct roost_run *run);
+
+/* For a program that waits for other things too: how many milliseconds it may wait until it calls
+ * roost_run_next although nothing is readable; -1 = for ever. A run that was told to end at once does not
+ * rely on a supervisor that may be unable to run. */
+ROOST_API int32_t roost_run_timeout(struct roost_run *run);
 
 /* Takes the next event, waiting `timeout_ms` for it (-1 = as long as it takes); false when none
  * came. */

@@ -47,7 +47,7 @@ static void put_json(struct text *out, struct run_list *list, const struct run_e
     text_json(out, sv_from(entry->config));
     text_puts(out, ",\"dir\":");
     text_json(out, sv_from(entry->path));
-    if (fd >= 0 && runs_ask(list, fd, "status", &answer)) {
+    if (fd >= 0 && runs_ask(list, entry, fd, "status", &answer)) {
         text_puts(out, ",\"status\":");
         text_append(out, answer.at, answer.len - 1);
     }

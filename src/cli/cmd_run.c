@@ -179,7 +179,8 @@ static void watch(struct watching *watching)
         struct pollfd fds[5] = {{roost_run_fd(watching->run), POLLIN, 0},
                                 {watching->signals, POLLIN, 0}};
         nfds_t count = 2 + run_view_poll(&watching->view, fds + 2, &timeout);
-        poll(fds, count, timeout);
+        int32_t sooner = roost_run_timeout(watching->run);
+        poll(fds, count, sooner >= 0 && (timeout < 0 || sooner < timeout) ? sooner : timeout);
         hear_signals(watching);
         hear_run(watching);
         run_view_show(&watching->view);
@@ -242,6 +243,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
                                         .plan = planning->plan,
                                         .env = (const char *const *)invocation->env,
                                         .program = "/proc/self/exe",
+                                        .is_dedicated = true,
                                         .engine = planning_engine(invocation, planning->config),
                                         .python = invocation_env(invocation, "ROOST_PYTHON")};
     struct watching watching;

@@ -23,7 +23,8 @@ static int stop(const struct invocation *invocation, struct run_list *list,
     struct diag diag = diag_start(NULL, &err);
     struct strview answer;
     int fd = runs_connect(list, entry), error = fd < 0 ? errno : 0;
-    if (fd >= 0 && runs_ask(list, fd, option_is_on(invocation, "now") ? "kill" : "stop", &answer)) {
+    const char *question = option_is_on(invocation, "now") ? "kill" : "stop";
+    if (fd >= 0 && runs_ask(list, entry, fd, question, &answer)) {
         runs_await(list, entry, fd);
         output_say("run %s has ended", entry->id);
         return 0;

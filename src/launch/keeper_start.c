@@ -22,6 +22,7 @@
 #include "launch/local/spawn.h"
 #include "registry/namespaces.h"
 #include "rpc/channel.h"
+#include "rpc/control.h"
 
 enum { ANSWER_MS = 60000, END_MS = 10000 };
 
@@ -239,7 +240,7 @@ static void remove_socket(const struct roost_keeper *keeper)
     if (lock < 0)
         return;
     namespace_socket(name, socket);
-    (void)unlinkat(keeper->runtime_dir, socket, 0);
+    control_remove(keeper->runtime_dir, socket);
     close(lock);
 }
 

@@ -18,6 +18,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
 #include "launch/local/lost.h"
+#include "launch/local/sweep.h"
 #include "launch/run_internal.h"
 
 enum { SETTLE_MS = 15000, SWEEP_MS = 2000 };
@@ -82,26 +83,21 @@ int roost_run_fd(const struct roost_run *run)
 
 /* --- the end --- */
 
-/* Until the process is gone; a pidfd becomes readable then, whoever reaps it. */
-static bool await(int pidfd, int64_t deadline)
+/* What the guards could not do, because they were killed. */
+static bool end_leftovers(struct roost_run *run)
 {
-    struct pollfd fd = {pidfd, POLLIN, 0};
-    while (pidfd >= 0) {
-        int64_t left = deadline - clock_ms();
-        int result = poll(&fd, 1, left < 0 ? 0 : (int)left);
-        if (result > 0)
-            break;
-        if (result == 0 && left <= 0)
-            return false;
-    }
-    return true;
+    bool is_done = leftovers_end(run->dir.id, run->cgroup, SWEEP_MS);
+    /* Then whatever hid from that: orphans have become children of this process. Not before, because agents
+     * on this machine may be among them, which end by themselves. */
+    return (!run->is_subreaper || sweep_descendants(SWEEP_MS)) && is_done;
 }
 
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
     keeper_let_go(run->keeper); /* nobody is there to ask it */
-    bool is_gone = await(run->guardian, deadline) && await(run->supervisor, deadline);
+    bool is_gone =
+        leftovers_await(run->guardian, deadline) && leftovers_await(run->supervisor, deadline);
     roost_keeper_free(run->keeper);
     run->keeper = NULL;
     siginfo_t info = {0};
@@ -109,9 +105,9 @@ bool run_settle(struct roost_run *run)
                       waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&
                       info.si_code == CLD_EXITED;
     /* A guardian that did not come to its end has left its work to others. */
-    bool is_done = is_guarded || leftovers_end(run->dir.id, run->cgroup, SWEEP_MS);
+    bool is_done = is_guarded || end_leftovers(run);
     /* Killed just now if it was not gone before: no zombie is left to the caller. */
-    if (!is_gone && await(run->guardian, clock_ms() + SWEEP_MS))
+    if (!is_gone && leftovers_await(run->guardian, clock_ms() + SWEEP_MS))
         (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);
     for (int *fd = &run->guardian; fd; fd = fd == &run->guardian ? &run->supervisor : NULL) {
         if (*fd >= 0)
@@ -119,6 +115,19 @@ bool run_settle(struct roost_run *run)
         *fd = -1;
     }
     return is_done && is_gone && (!is_guarded || info.si_status != GUARDIAN_NOT_EMPTY);
+}
+
+/* --- a supervisor that cannot run --- */
+
+/* See cgroup_insist; -1 as long as nobody wants the run to end at once. */
+static int64_t run_insist(struct roost_run *run)
+{
+    return run->insist.path && !run->is_lost ? cgroup_insist(&run->insist) : -1;
+}
+
+int32_t roost_run_timeout(struct roost_run *run)
+{
+    return run->is_finished ? -1 : (int32_t)run_insist(run);
 }
 
 /* --- events --- */
@@ -203,9 +212,10 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             note(run, out);
             give_fd(run, out_fd);
             if (run->is_finished && !run->is_lost && !run_settle(run) && out->code == ROOST_OK) {
-                out->code = run->end.code = ROOST_ERR_ENGINE;
+                out->code = ROOST_ERR_ENGINE;
                 snprintf(out->message, sizeof out->message,
                          "some processes of the run cannot be killed");
+                run->end = *out;
             }
             return true;
         }
@@ -225,10 +235,11 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             continue;
         }
         int64_t left = deadline < 0 ? -1 : deadline - clock_ms();
+        int64_t insist = run_insist(run);
         if (deadline >= 0 && left <= 0)
             return false;
         struct pollfd fd = {run->channel, POLLIN, 0};
-        if (poll(&fd, 1, (int)left) < 0 && errno != EINTR)
+        if (poll(&fd, 1, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
             return false;
     }
     return false;
@@ -256,6 +267,7 @@ static enum roost_code send(struct roost_run *run, enum message_type type, const
             return refuse(err, ROOST_ERR_ENGINE, "cannot reach the supervisor of the run: %s",
                           strerror(errno));
         poll(&(struct pollfd){run->channel, POLLOUT, 0}, 1, 100);
+        (void)run_insist(run);
     }
 }
 
@@ -288,6 +300,7 @@ enum roost_code roost_run_stop(struct roost_run *run, int32_t number, struct roo
 
 enum roost_code roost_run_kill(struct roost_run *run, struct roost_error *err)
 {
+    run->insist.path = run->cgroup;
     return ask(run, MSG_KILL, 0, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "launch/local/cgroup.h"
 #include "launch/local/messages.h"
 #include "launch/run_dir.h"
 #include "rpc/channel.h"
@@ -35,6 +36,8 @@ struct roost_run {
     int channel;
     int guardian, supervisor; /* pidfds, -1 = none */
     int32_t guardian_pid, supervisor_pid;
+    bool is_subreaper;           /* this process is: orphans of the run become its children */
+    struct insist insist;        /* path NULL = nobody wants the run to end at once */
     struct roost_keeper *keeper; /* of its own namespace; NULL = none, or it has ended */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;

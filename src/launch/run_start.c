@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <roost/port.h>
@@ -26,6 +28,16 @@
 enum { GRACE_MS = 10000 };
 
 /* --- guardian --- */
+
+/* Makes orphans of the run children of this process, unless it has others that would be taken for them. */
+static void become_subreaper(struct birth *birth)
+{
+    siginfo_t info = {0};
+    bool has_children =
+        waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+    birth->run->is_subreaper =
+        birth->options->is_dedicated && !has_children && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
 
 static bool start_guardian(struct birth *birth)
 {
@@ -243,6 +255,7 @@ static bool list_components(struct birth *birth)
 
 static bool be_born(struct birth *birth)
 {
+    become_subreaper(birth);
     if (!list_components(birth) || !birth_find_places(birth) || !birth_sign_namespace(birth) ||
         !start_guardian(birth) || !meet_supervisor(birth))
         return false;

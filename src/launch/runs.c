@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -19,7 +20,13 @@
 #include "launch/run_dir.h"
 #include "rpc/control.h"
 
-enum { PAGE_MAX = 1 << 20, TAIL_MAX = 512, SWEEP_MS = 1000 };
+enum {
+    PAGE_MAX = 1 << 20,
+    TAIL_MAX = 512,
+    SWEEP_MS = 1000,
+    WAKE_MS = 10000,    /* for a guardian to end a run */
+    STALE_SECONDS = 60, /* a younger folder without a page may be about to have one */
+};
 
 const char *run_state_word(enum run_state state)
 {
@@ -76,6 +83,15 @@ static void read_started(struct strview text, struct run_entry *entry)
     }
 }
 
+static bool read_pid(struct json_token token, int32_t *out)
+{
+    int64_t pid;
+    bool is_good = json_int(token, 1, INT32_MAX, &pid);
+    if (is_good)
+        *out = (int32_t)pid;
+    return is_good;
+}
+
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
 {
     struct diag diag = {0};
@@ -95,6 +111,10 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
             entry->cgroup = copy(list, token.text);
         else if (strcmp(key, "boot_id") == 0 && token.kind == JSON_STRING)
             entry->boot_id = copy(list, token.text);
+        else if (strcmp(key, "guardian_pid") == 0)
+            (void)read_pid(token, &entry->guardian);
+        else if (strcmp(key, "supervisor_pid") == 0)
+            (void)read_pid(token, &entry->supervisor);
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
             read_started(token.text, entry);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
@@ -133,23 +153,31 @@ static bool is_this_boot(const struct run_entry *entry)
     return run_boot_id(boot) && strcmp(boot, entry->boot_id) == 0;
 }
 
-/* Ends what a crashed run may have left, once. */
-static void tidy(const struct run_list *list, int dir, const struct run_entry *entry)
+/* Ends what a crashed run may have left on this machine, but for its folder. */
+static void end_leftovers(const struct run_list *list, const char *id, const char *cgroup)
 {
     char name[CONTROL_NAME_MAX];
-    int fd =
-        openat(dir, "records.jsonl", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    static const char line[] = "{\"end\":true,\"failed\":true,\"crashed\":true}\n";
-    if (fd < 0)
-        return;
-    (void)leftovers_end(entry->id, entry->cgroup, SWEEP_MS);
-    snprintf(name, sizeof name, "%s.sock", entry->id);
+    (void)leftovers_end(id, cgroup, SWEEP_MS);
+    snprintf(name, sizeof name, "%.*s.sock", RUN_ID_LEN, id);
     if (list->runtime_dir >= 0)
-        (void)unlinkat(list->runtime_dir, name, 0);
-    lost_record(dir);
-    if (!file_write(fd, line, sizeof line - 1))
-        errno = 0; /* a full disk: it will be found crashed again next time */
-    close(fd);
+        control_remove(list->runtime_dir, name);
+}
+
+/* Removes what is left of a run that was killed while it started: it has no process, and nothing to show. */
+static void remove_unborn(const struct run_list *list, int state, int dir, const char *id)
+{
+    char path[RUN_PATH_MAX];
+    if (strlen(id) != RUN_ID_LEN || !run_dir_clear_unborn(dir))
+        return;
+    end_leftovers(list, id, "");
+    ssize_t len = readlinkat(state, id, path, sizeof path - 1);
+    if (len > 0) {
+        path[len] = '\0';
+        if (rmdir(path) == 0 || errno == ENOENT)
+            (void)unlinkat(state, id, 0);
+    } else {
+        (void)unlinkat(state, id, AT_REMOVEDIR);
+    }
 }
 
 bool runs_goes_on(int dir)
@@ -172,10 +200,14 @@ static void find_state(struct run_list *list, int dir, struct run_entry *entry)
     if (is_known)
         return;
     /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
-    if (run_dir_is_held(dir))
+    bool is_here = is_this_boot(entry);
+    if (run_dir_is_held(dir) &&
+        !(is_here && leftovers_wake(entry->id, entry->guardian, entry->supervisor, WAKE_MS))) {
         entry->state = RUN_ALIVE;
-    else if (is_this_boot(entry))
-        tidy(list, dir, entry);
+    } else if (is_here) {
+        end_leftovers(list, entry->id, entry->cgroup);
+        lost_record_crash(dir);
+    }
 }
 
 /* Reads DIR/<id>; false when it is not a run of this user. */
@@ -187,13 +219,16 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
     int dir = openat(state, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return false;
-    int fd = fstat(dir, &info) == 0 && info.st_uid == geteuid()
-                 ? openat(dir, "run.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-                 : -1;
+    bool is_ours = fstat(dir, &info) == 0 && info.st_uid == geteuid();
+    int fd = is_ours ? openat(dir, "run.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    bool is_stale =
+        is_ours && fd < 0 && errno == ENOENT && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
     ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
     /* A page without a word is that of a run that is still starting, or did not come to run. */
     bool is_starting = len == 0 && run_dir_is_held(dir);
+    if ((len == 0 || is_stale) && !is_starting && !run_dir_is_held(dir))
+        remove_unborn(list, state, dir, id);
     if (len > 0 || is_starting) {
         ssize_t link = readlinkat(state, id, path, sizeof path - 1);
         if (link > 0)

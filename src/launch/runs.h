@@ -2,7 +2,9 @@
  *
  * A run is alive when its control socket answers, or its directory is locked: no pid, no clock is trusted
  * for that. One that is neither and left no record of its end has crashed, with all its keepers;
- * whatever it may have left is ended and tidied when it is met. */
+ * whatever it may have left is ended and tidied when it is met. A guardian that was stopped, and has lost its
+ * supervisor meanwhile, is continued, so that it ends the run. What a run left that was killed while it
+ * started is removed. */
 #ifndef LAUNCH_RUNS_H
 #define LAUNCH_RUNS_H
 
@@ -21,6 +23,8 @@ struct run_entry {
     int32_t started_ns; /* and parts of one: runs may follow each other quickly */
     int64_t world_size;
     const char *cgroup, *boot_id; /* "" = none */
+    int32_t guardian,
+        supervisor; /* their pids, on the machine and boot that started the run; 0 = none */
 };
 
 struct run_list {
@@ -53,8 +57,10 @@ bool runs_goes_on(int dir);
 int runs_connect(const struct run_list *list, const struct run_entry *entry);
 
 /* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
- * the arena of the list). False when the run is gone. */
-bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out);
+ * the arena of the list). False when the run is gone, or does not answer. A run that is to be killed and
+ * cannot hear it, because its control group is frozen, is thawed or killed from here. */
+bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, const char *question,
+              struct strview *out);
 
 /* Says why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
 void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,

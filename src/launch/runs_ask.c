@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "launch/local/cgroup.h"
 #include "launch/local/clock.h"
 #include "launch/runs.h"
 #include "rpc/control.h"
@@ -32,14 +33,19 @@ int runs_connect(const struct run_list *list, const struct run_entry *entry)
 void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
                   struct diag *diag)
 {
-    const char *why = error == 0                                 ? "it gives no answer"
+    bool is_frozen = error == 0 && cgroup_is_frozen(entry->cgroup);
+    const char *why = is_frozen                                  ? "its control group is frozen"
+                      : error == 0                               ? "it gives no answer"
                       : list->runtime_dir < 0                    ? list->unreachable.message
                       : error == ENOENT || error == ECONNREFUSED ? "its socket is not there"
                       : error == EPERM                           ? "another user has its socket"
                                                                  : strerror(error);
     diag_error(diag, ROOST_ERR_ENGINE, (struct place){0},
                "run %s is running but cannot be reached: %s", entry->id, why);
-    if (error == 0)
+    if (is_frozen)
+        diag_hint(diag, "`roost stop --now %s` ends it; 0 in %s/cgroup.freeze lets it go on",
+                  entry->id, entry->cgroup);
+    else if (error == 0)
         diag_hint(diag, "try again, or end the program that started it");
     else
         diag_hint(diag,
@@ -47,34 +53,49 @@ void runs_explain(const struct run_list *list, const struct run_entry *entry, in
                   "that started it");
 }
 
-bool runs_ask(struct run_list *list, int fd, const char *question, struct strview *out)
+/* Reads one line. False when the other end hung up instead, or gave no answer in time; at once when it
+ * cannot, because it is frozen, and is not to be killed. */
+static bool read_line(int fd, struct insist *insist, const char *cgroup, struct text *out)
+{
+    enum { ANSWER_MS = 30000, FROZEN_MS = 3000 };
+    int64_t start = clock_ms();
+    bool is_kill = insist->path != NULL;
+    while (clock_ms() < start + ANSWER_MS) {
+        char bytes[16 * 1024];
+        poll(&(struct pollfd){fd, POLLIN, 0}, 1, 500);
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        if (got > 0)
+            text_append(out, bytes, (size_t)got);
+        if (got > 0 && bytes[got - 1] == '\n')
+            return true;
+        if (is_kill)
+            (void)cgroup_insist(insist);
+        else if (clock_ms() > start + FROZEN_MS && cgroup_is_frozen(cgroup))
+            return false;
+    }
+    return false;
+}
+
+bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, const char *question,
+              struct strview *out)
 {
     int32_t pid = control_peer(fd);
     if (pid > 1)
         (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
-    enum { ANSWER_MS = 30000 };
     char line[64];
     int len = snprintf(line, sizeof line, "{\"ask\":\"%s\"}\n", question);
     struct text answer = TEXT_INIT;
-    int64_t deadline = clock_ms() + ANSWER_MS;
-    bool is_whole = false;
+    struct insist insist = {.path = strcmp(question, "kill") == 0 ? entry->cgroup : NULL};
     if (!file_write(fd, line, (size_t)len))
         return false;
-    while (!is_whole && clock_ms() < deadline) {
-        char bytes[16 * 1024];
-        poll(&(struct pollfd){fd, POLLIN, 0}, 1, 1000);
-        ssize_t got = read(fd, bytes, sizeof bytes);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            break;
-        if (got > 0)
-            text_append(&answer, bytes, (size_t)got);
-        is_whole = got > 0 && bytes[got - 1] == '\n';
-    }
+    bool is_whole = read_line(fd, &insist, entry->cgroup, &answer);
     const char *text = is_whole ? text_string(&answer) : NULL;
     char *kept = text ? arena_copy(&list->arena, (struct strview){text, answer.len}) : NULL;
     *out = (struct strview){kept, kept ? answer.len : 0};
     text_release(&answer);
-    return kept != NULL;
+    return kept || insist.has_thawed; /* one that had to be killed does not answer */
 }
 
 /* Until the other end hangs up. */

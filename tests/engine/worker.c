@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -109,8 +110,45 @@ static void on_last_signal(int number)
 
 /* --- being difficult --- */
 
-/* A grandchild in a session of its own, which ignores what it can. */
-static void leave_daemon(void)
+static void rest(void)
+{
+    for (;;)
+        pause();
+}
+
+/* No variable of it is to be found in /proc any more, the run's id neither. */
+static void hide(void)
+{
+    for (char **it = environ; *it; it++)
+        memset(*it, 0, strlen(*it));
+    rest();
+}
+
+/* Nobody but root reads its /proc. */
+static void lock_up(void)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+    rest();
+}
+
+/* Forks and exits, over and over: whoever reads its number reads that of a dead process. It ends by itself
+ * after some fifteen seconds: a test that fails must not keep a core busy for ever, nor fill the table of
+ * processes with the dead of a parent that was stopped. */
+static void run_away(void)
+{
+    for (char **it = environ; *it; it++)
+        memset(*it, 0, strlen(*it));
+    for (int i = 0; i < 15000; i++) {
+        if (fork() > 0)
+            _exit(0);
+        if (i % 20 == 0)
+            usleep(20000);
+    }
+    _exit(0);
+}
+
+/* A grandchild in a session of its own, which ignores what it can and then does that. */
+static void leave_daemon(void (*life)(void))
 {
     pid_t child = fork();
     if (child == 0) {
@@ -118,8 +156,36 @@ static void leave_daemon(void)
         if (fork() == 0) {
             signal(SIGTERM, SIG_IGN);
             signal(SIGINT, SIG_IGN);
-            for (;;)
-                pause();
+            life();
+        }
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* A program that is root's takes the rights it has: whoever started it may not kill it then. */
+static void become_root(const char *pipe)
+{
+    if (setresuid(0, 0, 0) != 0)
+        die("setresuid");
+    say(pipe);
+    rest();
+}
+
+/* Starts this program once more, from a file that is root's, as a daemon that cannot be killed. */
+static void leave_root(const char *argument)
+{
+    char path[4096], pipe[4096];
+    if (sscanf(argument, "%4095[^:]:%4095s", path, pipe) != 2)
+        die("root");
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        char word[4200];
+        snprintf(word, sizeof word, "rule=%s", pipe);
+        if (fork() == 0) {
+            execl(path, path, word, NULL);
+            die(path);
         }
         _exit(0);
     }
@@ -275,6 +341,10 @@ static void step(const char *word, const char *argument)
     } else if (strcmp(word, "link") == 0) { /* at stdout.log, to the argument */
         if (symlink(argument, env("LINK")) != 0)
             die(env("LINK"));
+    } else if (strcmp(word, "root") == 0) {
+        leave_root(argument);
+    } else if (strcmp(word, "rule") == 0) {
+        become_root(argument);
     } else if (strcmp(word, "seize") == 0) {
         seize(argument);
     } else {
@@ -285,8 +355,7 @@ static void step(const char *word, const char *argument)
 static void plain_step(const char *word)
 {
     if (strcmp(word, "pause") == 0)
-        for (;;)
-            pause();
+        rest();
     else if (strcmp(word, "spin") == 0)
         for (volatile unsigned long i = 0;; i++)
             continue;
@@ -295,7 +364,13 @@ static void plain_step(const char *word)
     else if (strcmp(word, "abort") == 0)
         abort();
     else if (strcmp(word, "daemon") == 0)
-        leave_daemon();
+        leave_daemon(rest);
+    else if (strcmp(word, "hidden") == 0)
+        leave_daemon(hide);
+    else if (strcmp(word, "locked") == 0)
+        leave_daemon(lock_up);
+    else if (strcmp(word, "chain") == 0)
+        leave_daemon(run_away);
     else if (strcmp(word, "child") == 0)
         leave_child();
     else if (strcmp(word, "environment") == 0)

@@ -184,6 +184,19 @@ class Engine:
         self.running.remove(driver)
         return driver.returncode
 
+    def kill_tree(self, driver: subprocess.Popen) -> None:
+        """The driver and all below it, at one instant. They are stopped before, parents first: one that is stopped starts nobody,
+        and does not see the others go."""
+        pids = [driver.pid]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+            wait_state(pid, "TZX")
+            pids += children_of(pid)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        driver.communicate(timeout=PATIENCE)
+        self.running.remove(driver)
+
     # --- what there is
 
     def runs(self) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from parts_home import EVERYWHERE, NODES, Home, begin
-from run_under_test import STUBBORN, shell, until
+from run_under_test import STUBBORN, all_pids, shell, until, words_of
 
 
 @pytest.mark.parametrize("who", ["driver", "guardian", "supervisor", "bridge"])
@@ -25,6 +25,32 @@ def test_nothing_is_left_whoever_is_killed_here(home: Home, who: str) -> None:
         assert "the bridge to the nodes has ended (signal 9)" in run.err
     if who in ("bridge", "supervisor"):
         assert [record["reason"] for record in run.records()[:NODES]] == ["lost"] * NODES
+
+
+def hidden(home: Home) -> list[int]:
+    """Processes of the run that cleared their environment."""
+    return [pid for pid in all_pids() if f"hidden {home.folder}" in words_of(pid)]
+
+
+@pytest.mark.parametrize("kills_agents", [False, True], ids=["agents live", "agents killed too"])
+def test_nothing_is_left_when_both_guards_are_killed_here(home: Home, kills_agents: bool) -> None:
+    """The agents are on the same machine: their guardians know of processes that nobody else finds. Where those were killed too,
+    their control groups do."""
+    hide = f"setsid env -i sh -c 'while :; do sleep 1; done; : hidden {home.folder}' & echo up; wait"
+    run = home.start({"a": EVERYWHERE}, {"a": shell(hide)}, "--grace", "0.3")
+    run.await_lines(NODES, "up")
+    assert len(until(lambda: hidden(home) if len(hidden(home)) >= NODES else [], "hidden processes")) >= NODES
+    agents = [pid for node in range(NODES) for pid in run.guards(node).values()]
+    here = run.pids(f"--guardian {run.id} ")
+    victims = [*here, *agents] if kills_agents else here
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # one instant
+        for pid in victims:
+            os.kill(pid, number)
+    assert run.end() == 5
+    # Nothing is left to others: what was swept is gone before the driver.
+    assert hidden(home) == []
+    assert run.is_gone(has_folders=kills_agents)
+    assert list(Path("/sys/fs/cgroup/unified").glob(f"roost-{run.id}*")) == []
 
 
 @pytest.mark.parametrize(("who", "said"), [("roost", "node 1 (10.0.0.2): the guardian of the run is gone"), ("roost-super", "node 1 (10.0.0.2) is lost")])

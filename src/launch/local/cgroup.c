@@ -14,7 +14,12 @@
 
 #include "launch/local/clock.h"
 
-enum { LEAVE_MS = 10000, STALE_SECONDS = 60 }; /* killed processes go when they get a turn */
+enum {
+    LEAVE_MS = 10000, /* killed processes go when they get a turn */
+    STALE_SECONDS = 60,
+    INSIST_MS = 3000,       /* for a supervisor to begin ending a run */
+    INSIST_AGAIN_MS = 1000, /* for one that was thawed */
+};
 
 /* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
 static bool find_mount(char *out, size_t size)
@@ -187,4 +192,89 @@ bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms)
     close(cgroup->dir);
     cgroup->dir = -1;
     return is_gone;
+}
+
+/* --- agents --- */
+
+static bool end_agents_in(const char *folder, const char *run_id, int64_t timeout_ms)
+{
+    char prefix[64];
+    int len = snprintf(prefix, sizeof prefix, "roost-%s.", run_id);
+    DIR *dir = opendir(folder);
+    bool is_empty = true;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct cgroup group;
+        char path[CGROUP_PATH_MAX];
+        if (strncmp(entry->d_name, prefix, (size_t)len) != 0 ||
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path ||
+            !cgroup_open(&group, path))
+            continue;
+        cgroup_kill(&group);
+        is_empty = cgroup_remove(&group, timeout_ms) && is_empty;
+    }
+    if (dir)
+        closedir(dir);
+    return is_empty;
+}
+
+bool cgroup_end_agents(const char *run_id, const char *path, int64_t timeout_ms)
+{
+    char own[CGROUP_PATH_MAX / 2], beside[CGROUP_PATH_MAX];
+    snprintf(beside, sizeof beside, "%s", path);
+    char *slash = strrchr(beside, '/');
+    bool is_empty = true;
+    if (slash) {
+        *slash = '\0';
+        is_empty = end_agents_in(beside, run_id, timeout_ms);
+    }
+    if (find_parent(own, sizeof own) && (!slash || strcmp(own, beside) != 0))
+        is_empty = end_agents_in(own, run_id, timeout_ms) && is_empty;
+    return is_empty;
+}
+
+/* --- frozen groups --- */
+
+static bool is_frozen(const struct cgroup *cgroup)
+{
+    char text[128];
+    int fd = openat(cgroup->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    return strstr(text, "frozen 1") != NULL;
+}
+
+bool cgroup_is_frozen(const char *path)
+{
+    struct cgroup cgroup;
+    if (!path[0] || !cgroup_open(&cgroup, path))
+        return false;
+    bool is_so = is_frozen(&cgroup);
+    close(cgroup.dir);
+    return is_so;
+}
+
+int64_t cgroup_insist(struct insist *insist)
+{
+    struct cgroup cgroup;
+    int64_t now = clock_ms();
+    if (!insist->path[0])
+        return -1;
+    if (insist->due == 0)
+        insist->due = now + INSIST_MS;
+    if (now < insist->due)
+        return insist->due - now;
+    insist->due = now + INSIST_AGAIN_MS;
+    if (!cgroup_open(&cgroup, insist->path))
+        return -1; /* it is gone, and with it everything that was in it */
+    if (is_frozen(&cgroup)) {
+        if (insist->has_thawed)
+            cgroup_kill(&cgroup);
+        else
+            (void)write_file(&cgroup, "cgroup.freeze", "0");
+        insist->has_thawed = true;
+    }
+    close(cgroup.dir);
+    return INSIST_AGAIN_MS;
 }

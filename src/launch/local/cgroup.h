@@ -32,6 +32,28 @@ bool cgroup_leave(struct cgroup *cgroup);
 /* Kills everything in it, the caller too when it is in it. */
 void cgroup_kill(const struct cgroup *cgroup);
 
+/* Ends the control groups of a run's agents ("roost-<run id>.<node rank>") that stand beside `path`, the
+ * control group of the run, and where this process would make them. For agents that were killed with
+ * their guardians: others do this themselves. False when something still lived after `timeout_ms`. */
+bool cgroup_end_agents(const char *run_id, const char *path, int64_t timeout_ms);
+
+/* A program that waits for a run which was told to end at once. Start with all zero but `path`, "" = the run
+ * has no control group. */
+struct insist {
+    const char *path;
+    int64_t due;
+    bool has_thawed;
+};
+
+/* Nothing runs in a control group that somebody froze, the supervisor included. To be called again and again
+ * while the program waits: after three seconds it thaws a frozen group, so that the supervisor can do as
+ * told, and a second later it kills everything in a group that is still frozen. Returns how many
+ * milliseconds the next call may wait; -1 = no more calls are needed. */
+int64_t cgroup_insist(struct insist *insist);
+
+/* Whether nothing can run in the control group of that path, frozen itself or by one above it. */
+bool cgroup_is_frozen(const char *path);
+
 /* Waits until nothing lives in it and removes it. False when something still did at the end of
  * `timeout_ms`. */
 bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms);

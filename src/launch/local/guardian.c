@@ -153,7 +153,7 @@ int roost_guardian_main(int argc, char **argv)
     int64_t patience = status == GUARDIAN_NOT_EMPTY ? AGAIN_MS : SWEEP_MS;
     char name[CONTROL_NAME_MAX];
     snprintf(name, sizeof name, "%s.sock", argv[0]);
-    (void)unlinkat(GUARDIAN_RUNTIME_DIR, name, 0); /* a supervisor that was killed left it */
+    control_remove(GUARDIAN_RUNTIME_DIR, name); /* a supervisor that was killed left it */
     cgroup_kill(&guardian.cgroup);
     bool is_empty = sweep_descendants(patience);
     is_empty = cgroup_remove(&guardian.cgroup, patience) && is_empty;

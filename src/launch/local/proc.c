@@ -36,3 +36,40 @@ struct proc_stat proc_stat(int32_t pid)
         return (struct proc_stat){'?', -1};
     return (struct proc_stat){behind[2], (int32_t)strtol(behind + 4, NULL, 10)};
 }
+
+size_t proc_words(int32_t pid, char out[PROC_WORDS_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, out, PROC_WORDS_MAX - 2);
+    if (fd >= 0)
+        close(fd);
+    size_t end = len > 0 ? (size_t)len : 0;
+    out[end] = out[end + 1] = '\0';
+    return end;
+}
+
+/* What follows `--guardian` on the command line; NULL when the process is no guardian. */
+static const char *guardian_name(int32_t pid, char words[PROC_WORDS_MAX])
+{
+    if (proc_words(pid, words) == 0)
+        return NULL;
+    const char *second = words + strlen(words) + 1;
+    return strcmp(second, "--guardian") == 0 ? second + sizeof "--guardian" : NULL;
+}
+
+bool proc_is_guardian(int32_t pid, const char *name)
+{
+    char words[PROC_WORDS_MAX];
+    const char *found = guardian_name(pid, words);
+    return found && strcmp(found, name) == 0;
+}
+
+bool proc_is_agent(int32_t pid, const char *run_id)
+{
+    char words[PROC_WORDS_MAX];
+    const char *found = guardian_name(pid, words);
+    size_t len = strlen(run_id);
+    return found && strncmp(found, run_id, len) == 0 && found[len] == '.';
+}

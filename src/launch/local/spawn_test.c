@@ -200,10 +200,11 @@ static void wait_up(int fd)
     assert_int_equal(read(fd, word, sizeof word), sizeof word);
 }
 
-TEST(a_sweep_by_token_finds_those_who_carry_it_and_no_others)
+TEST(a_sweep_by_run_id_finds_those_who_carry_it_and_no_others)
 {
-    char token[64];
-    snprintf(token, sizeof token, "ROOST_RUN_ID=test-%d", (int)getpid());
+    char id[32], token[64];
+    snprintf(id, sizeof id, "test-%d", (int)getpid());
+    snprintf(token, sizeof token, "ROOST_RUN_ID=%s", id);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), up[2];
     assert_int_equal(pipe2(up, O_CLOEXEC), 0);
     char *argv[] = {"sh", "-c", "echo up; exec sleep 1000", NULL};
@@ -216,12 +217,12 @@ TEST(a_sweep_by_token_finds_those_who_carry_it_and_no_others)
     spawn.env = without;
     struct spawned second = spawn_process(&spawn);
     assert_true(first.failed == SPAWN_OK && second.failed == SPAWN_OK);
-    assert_true(sweep_token(token, 1000) >= 1);
+    assert_true(sweep_run(id, 1000) >= 1);
     int status;
     assert_int_equal(waitpid(first.pid, &status, 0), first.pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(waitpid(second.pid, &status, WNOHANG), 0);
-    assert_int_equal(sweep_token(token, 1000), 0);
+    assert_int_equal(sweep_run(id, 1000), 0);
     assert_int_equal(kill(second.pid, SIGKILL), 0);
     assert_int_equal(waitpid(second.pid, &status, 0), second.pid);
     close(first.pidfd);
@@ -278,6 +279,6 @@ RUN_TESTS(cmocka_unit_test(a_step_that_fails_is_named_with_its_reason),
           cmocka_unit_test(a_child_leads_its_session_and_ignores_nothing),
           cmocka_unit_test(the_pid_is_written_without_leading_zeros),
           cmocka_unit_test(a_sweep_leaves_no_descendant),
-          cmocka_unit_test(a_sweep_by_token_finds_those_who_carry_it_and_no_others),
+          cmocka_unit_test(a_sweep_by_run_id_finds_those_who_carry_it_and_no_others),
           cmocka_unit_test(a_control_group_that_is_not_there_is_no_trouble),
           cmocka_unit_test(a_control_group_ends_what_is_in_it))

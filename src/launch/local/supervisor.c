@@ -24,7 +24,10 @@
 #include "launch/local/sweep.h"
 #include "rpc/channel.h"
 
-enum { SWEEP_MS = 5000 }; /* for what does not die at once: processes deep in the kernel */
+enum {
+    SWEEP_MS = 5000, /* for what does not die at once: processes deep in the kernel */
+    SURVIVORS_MAX = 8,
+};
 
 bool supervisor_watch(struct supervisor *supervisor, int fd, uint32_t events)
 {
@@ -149,14 +152,32 @@ static void say_farewell(struct supervisor *supervisor)
     }
 }
 
+/* Names what processes of the run started and nobody can end; the first decides the status. */
+static void name_survivors(struct supervisor *supervisor)
+{
+    struct survivor survivors[SURVIVORS_MAX];
+    int32_t count = sweep_survivors(survivors, SURVIVORS_MAX);
+    for (int32_t i = 0; i < count; i++) {
+        struct roost_event problem = outbox_event(ROOST_EVENT_PROBLEM, NULL);
+        problem.code = ROOST_ERR_ENGINE;
+        snprintf(problem.message, sizeof problem.message,
+                 "process %d, started by a process of the run, cannot be killed (state %c): it is "
+                 "left behind",
+                 survivors[i].pid, survivors[i].state);
+        outbox_put(supervisor, &problem);
+        if (i == 0)
+            supervisor->failure = problem;
+        supervisor->has_failed = true;
+    }
+}
+
 /* The last words, once nothing lives; the answer is the process's exit status. */
 static int finish(struct supervisor *supervisor)
 {
     parts_end(supervisor);
     bool is_empty = sweep_descendants(supervisor->has_given_up ? 0 : SWEEP_MS);
     if (!is_empty && !supervisor->has_given_up)
-        outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_ENGINE,
-                   "some processes of the run cannot be killed");
+        name_survivors(supervisor);
     struct roost_event end =
         supervisor->has_failed ? supervisor->failure : outbox_event(ROOST_EVENT_FINISHED, NULL);
     end.kind = ROOST_EVENT_FINISHED;

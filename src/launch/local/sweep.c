@@ -20,6 +20,8 @@
 #include "launch/local/clock.h"
 #include "launch/local/proc.h"
 
+enum { REFUSED_MS = 500 }; /* for a process that may not be killed to end by itself */
+
 typedef void (*pid_fn)(void *ctx, pid_t pid);
 
 static void each_process(pid_fn visit, void *ctx)
@@ -35,21 +37,28 @@ static void each_process(pid_fn visit, void *ctx)
     closedir(proc);
 }
 
-static void kill_if_child(void *ctx, pid_t pid)
+/* --- children --- */
+
+struct child_visit {
+    pid_fn visit;
+    void *ctx;
+};
+
+static void visit_if_child(void *ctx, pid_t pid)
 {
-    (void)ctx;
+    const struct child_visit *wanted = ctx;
     if (pid > 1 && proc_stat(pid).parent == getpid())
-        (void)kill(pid, SIGKILL);
+        wanted->visit(wanted->ctx, pid);
 }
 
-/* One round over the children that there are now. */
-static void kill_children(void)
+/* The children that there are now. */
+static void each_child(pid_fn visit, void *ctx)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *list = fopen(path, "re");
     if (!list) { /* a kernel without this file, or no descriptor left */
-        each_process(kill_if_child, NULL);
+        each_process(visit_if_child, &(struct child_visit){visit, ctx});
         return;
     }
     char *word = NULL;
@@ -58,15 +67,22 @@ static void kill_children(void)
     while (getdelim(&word, &room, ' ', list) > 0) {
         word[strcspn(word, " \n")] = '\0';
         if (number_parse(sv_from(word), INT32_MAX, &pid) == NUMBER_OK && pid > 1)
-            (void)kill((pid_t)pid, SIGKILL);
+            visit(ctx, (pid_t)pid);
     }
     free(word);
     fclose(list);
 }
 
+/* Counts those that may be killed: without any there is nothing to wait for. */
+static void kill_child(void *ctx, pid_t pid)
+{
+    int32_t *killed = ctx;
+    *killed += kill(pid, SIGKILL) == 0;
+}
+
 bool sweep_descendants(int64_t timeout_ms)
 {
-    int64_t deadline = clock_ms() + timeout_ms;
+    int64_t start = clock_ms(), useful = start;
     for (;;) {
         siginfo_t info = {0};
         int result;
@@ -74,19 +90,48 @@ bool sweep_descendants(int64_t timeout_ms)
             info.si_pid = 0;
         if (result != 0 && errno == ECHILD)
             return true;
-        if (clock_ms() > deadline)
+        int64_t now = clock_ms();
+        int32_t killed = 0;
+        if (now > start + timeout_ms)
             return false;
-        kill_children();
+        each_child(kill_child, &killed);
+        if (killed)
+            useful = now;
+        else if (now > useful + REFUSED_MS)
+            return false;
         clock_pause_ms(1); /* the dead leave within a tick of the scheduler */
     }
 }
 
-struct token_search {
-    const char *token;
-    int32_t found;
+struct survivor_list {
+    struct survivor *out;
+    int32_t count, room;
 };
 
-static bool has_token(pid_t pid, const struct token_search *search)
+static void add_survivor(void *ctx, pid_t pid)
+{
+    struct survivor_list *list = ctx;
+    char state = proc_stat(pid).state;
+    if (list->count < list->room && state != 'Z' && state != '?')
+        list->out[list->count++] = (struct survivor){pid, state};
+}
+
+int32_t sweep_survivors(struct survivor *out, int32_t room)
+{
+    struct survivor_list list = {.out = out, .room = room};
+    each_child(add_survivor, &list);
+    return list.count;
+}
+
+/* --- whatever carries the id of the run --- */
+
+struct run_search {
+    const char *run_id;
+    char variable[64];
+    int32_t killed, spared;
+};
+
+static bool is_of_run(pid_t pid, const struct run_search *search)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
@@ -103,38 +148,42 @@ static bool has_token(pid_t pid, const struct token_search *search)
     size_t room = 0;
     bool is_found = false;
     while (!is_found && getdelim(&entry, &room, '\0', file) > 0)
-        is_found = strcmp(entry, search->token) == 0;
+        is_found = strcmp(entry, search->variable) == 0;
     free(entry);
     fclose(file);
     return is_found;
 }
 
-static void kill_if_token(void *ctx, pid_t pid)
+static void kill_if_of_run(void *ctx, pid_t pid)
 {
-    struct token_search *search = ctx;
-    if (pid <= 1 || pid == getpid() || !has_token(pid, search))
+    struct run_search *search = ctx;
+    if (pid <= 1 || pid == getpid() || !is_of_run(pid, search))
         return;
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0)
         return;
-    if (has_token(pid, search) && pidfd_send_signal(pidfd, SIGKILL, NULL, 0) == 0)
-        search->found++;
+    if (is_of_run(pid, search)) {
+        bool is_spared = proc_is_agent(pid, search->run_id);
+        if (pidfd_send_signal(pidfd, is_spared ? SIGCONT : SIGKILL, NULL, 0) == 0)
+            *(is_spared ? &search->spared : &search->killed) += 1;
+    }
     close(pidfd);
 }
 
-int32_t sweep_token(const char *token, int64_t timeout_ms)
+int32_t sweep_run(const char *run_id, int64_t timeout_ms)
 {
     int64_t deadline = clock_ms() + timeout_ms;
     int32_t total = 0;
     for (int quiet = 0;;) {
-        struct token_search search = {.token = token};
-        each_process(kill_if_token, &search);
-        total += search.found;
+        struct run_search search = {.run_id = run_id};
+        snprintf(search.variable, sizeof search.variable, "ROOST_RUN_ID=%s", run_id);
+        each_process(kill_if_of_run, &search);
+        total += search.killed;
         /* Once more after a round that found any, for what they forked meanwhile; and twice in any case:
          * a process that is between two programs shows no environment. */
-        quiet = search.found ? 0 : quiet + 1;
+        quiet = search.killed || search.spared ? 0 : quiet + 1;
         if (quiet == 2 || clock_ms() > deadline)
             return total;
-        clock_pause_ms(2);
+        clock_pause_ms(search.killed ? 2 : 10); /* agents take longer than the killed */
     }
 }

@@ -7,12 +7,21 @@
 
 /* Kills and reaps every descendant of this process, which must be a subreaper: children of a dead
  * child become its own, so killing children until there are none reaches all. False when some could
- * not be ended within `timeout_ms`. */
+ * not be ended within `timeout_ms`, or this user may not kill them. */
 bool sweep_descendants(int64_t timeout_ms);
 
-/* Kills every process of this user, but the caller, whose environment has `token` ("NAME=value").
- * The last resort for a run whose guardian and supervisor died together. Returns how many were
- * found. */
-int32_t sweep_token(const char *token, int64_t timeout_ms);
+/* Children of this process that still live: what a sweep could not end. Fills up to `room` of `out` and
+ * returns how many it filled. */
+struct survivor {
+    int32_t pid;
+    char state; /* as in struct proc_stat */
+};
+int32_t sweep_survivors(struct survivor *out, int32_t room);
+
+/* Kills every process of this user, but the caller, whose environment has the id of the run (ROOST_RUN_ID).
+ * The last resort for a run whose guardian and supervisor died together. Agents of the run on this machine,
+ * and their guardians, are spared: they end by themselves, and clean up more than this can. Those that
+ * were stopped are continued, and all are waited for. Returns how many processes were killed. */
+int32_t sweep_run(const char *run_id, int64_t timeout_ms);
 
 #endif

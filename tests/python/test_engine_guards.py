@@ -1,0 +1,249 @@
+"""Guards that are stopped, frozen or killed together: what is left of a run is ended all the same.
+
+Workers leave daemons that nobody finds by reading /proc: without an environment, not dumpable, or forking and exiting all the
+time. They hold a pipe open, and its end tells that all of them are gone.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from engine import PATIENCE, ROOST, Engine, children_of, is_alive, wait_gone, wait_state
+
+HIDING = ["daemon", "hidden", "locked", "chain"]
+
+
+class Guarded:
+    """A run whose one worker does `do` and then pauses."""
+
+    def __init__(self, engine: Engine, do: list[str], *words: str) -> None:
+        self.engine = engine
+        self.up, self.held = engine.pipe("up"), engine.pipe("held")
+        config = engine.config({"actor": {"do": [f"hold={self.held.path}", "ignore=15", *do, f"say={self.up.path}", "pause"]}})
+        self.driver = engine.start(config, *words)
+        self.up.lines(1)
+        self.run = engine.runs()[0]
+        page = engine.page(self.run)
+        self.guardian, self.supervisor = page["guardian_pid"], page["supervisor_pid"]
+
+    def stop(self, pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        wait_state(pid, "T")
+
+    def kill(self, *pids: int) -> None:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def end(self) -> subprocess.CompletedProcess:
+        assert self.held.wait_end(), "something of the run holds the pipe"
+        return self.engine.finish(self.driver)
+
+    def roost(self, *words: str) -> subprocess.CompletedProcess:
+        return subprocess.run([ROOST, *words], env=self.engine.env, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def test_the_driver_continues_a_stopped_guardian(engine: Engine) -> None:
+    run = Guarded(engine, HIDING)
+    run.stop(run.guardian)
+    run.kill(run.supervisor)
+    done = run.end()
+    assert done.returncode == 5
+    assert "the supervisor of the run is gone" in done.stderr
+    # The guardian did its work: it recorded the life, and removed its control group.
+    assert [record["reason"] for record in engine.records(run.run)] == ["lost"]
+    assert engine.cgroups() == []
+
+
+@pytest.mark.parametrize("words", [["ps"], ["stop"], ["stop", "--now"]], ids=" ".join)
+def test_whoever_looks_at_a_run_continues_its_stopped_guardian(engine: Engine, words: list[str]) -> None:
+    run = Guarded(engine, HIDING)
+    run.stop(run.guardian)
+    run.kill(run.supervisor, run.driver.pid)
+    run.driver.communicate()
+    engine.running.remove(run.driver)
+    named = run.roost(*words, *([run.run.name] if words[0] == "stop" else []))
+    assert named.returncode == 0, named.stderr
+    assert run.held.wait_end()
+    wait_gone([run.guardian])
+    assert "crashed" in run.roost("ps", "--all").stdout
+    assert engine.cgroups() == []
+    assert sorted(path.name for path in run.run.iterdir()) == ["actor", "records.jsonl", "run.json"]
+
+
+def test_a_guardian_that_lost_nobody_is_only_continued(plain_engine: Engine) -> None:
+    """The runtime directory of whoever looks is another one, so the run cannot be reached; it goes on."""
+    run = Guarded(plain_engine, [])
+    run.stop(run.guardian)
+    elsewhere = plain_engine.env | {"XDG_RUNTIME_DIR": str(plain_engine.home)}
+    listed = subprocess.run([ROOST, "ps"], env=elsewhere, capture_output=True, text=True, timeout=PATIENCE)
+    assert "running" in listed.stdout
+    wait_state(run.guardian, "SRD")
+    assert run.driver.poll() is None
+    run.driver.send_signal(signal.SIGINT)
+    run.driver.send_signal(signal.SIGINT)
+    assert run.end().returncode == 130
+
+
+@pytest.mark.parametrize("kind", HIDING)
+def test_both_guards_killed_leave_nothing_while_the_driver_lives(engine: Engine, kind: str) -> None:
+    run = Guarded(engine, [kind])
+    run.stop(run.supervisor)  # so that it is one instant
+    run.kill(run.guardian, run.supervisor)
+    done = run.end()
+    assert done.returncode == 5
+    assert children_of(run.driver.pid) == []
+    assert engine.cgroups() == []
+
+
+def test_children_that_the_driver_had_before_are_not_taken_for_orphans(plain_engine: Engine) -> None:
+    """`exec roost run` in a shell with a job in the background: that is not of the run."""
+    engine = plain_engine
+    engine.env["ROOST_CGROUP"] = "never"
+    up, beside = engine.pipe("up"), engine.pipe("beside")
+    config = engine.config({"actor": {"do": [f"say={up.path}", "pause"]}})
+    driver = subprocess.Popen(["sh", "-c", 'sleep 1000 & echo $! > "$1"; exec "$2" run "$3"', "sh", beside.path, ROOST, config], env=engine.env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    engine.running.append(driver)
+    [[background]] = beside.lines(1)
+    try:
+        up.lines(1)
+        page = engine.page(engine.runs()[0])
+        for guard in (page["supervisor_pid"], page["guardian_pid"]):
+            os.kill(guard, signal.SIGKILL)
+        assert driver.wait(PATIENCE) == 5
+        engine.running.remove(driver)
+        assert is_alive(int(background))
+    finally:
+        os.kill(int(background), signal.SIGKILL)
+    wait_gone([int(background)])
+
+
+def freeze(group: Path) -> None:
+    (group / "cgroup.freeze").write_text("1")
+    while "frozen 1" not in (group / "cgroup.events").read_text():
+        os.sched_yield()
+
+
+def test_a_second_signal_ends_a_frozen_run(plain_engine: Engine) -> None:
+    run = Guarded(plain_engine, HIDING[:3])
+    [group] = plain_engine.cgroups()
+    freeze(group)
+    run.driver.send_signal(signal.SIGTERM)
+    run.driver.send_signal(signal.SIGINT)
+    done = run.end()
+    # It was thawed: the supervisor itself has ended the run, and recorded how.
+    assert done.returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT), done.stderr
+    assert [record["reason"] for record in plain_engine.records(run.run)] == ["killed-by-roost"]
+    assert plain_engine.cgroups() == []
+
+
+def test_stop_now_ends_a_frozen_run(plain_engine: Engine) -> None:
+    run = Guarded(plain_engine, HIDING[:3])
+    [group] = plain_engine.cgroups()
+    freeze(group)
+    done = run.roost("stop", "--now")
+    assert (done.returncode, done.stderr) == (0, f"roost: run {run.run.name} has ended\n")
+    assert run.end().returncode == 128 + signal.SIGKILL
+    assert plain_engine.cgroups() == []
+
+
+def test_a_run_that_is_frozen_again_and_again_is_killed(plain_engine: Engine) -> None:
+    run = Guarded(plain_engine, HIDING[:3])
+    [group] = plain_engine.cgroups()
+    freeze(group)
+    is_over = threading.Event()
+
+    def freeze_on() -> None:
+        while not is_over.is_set():
+            try:
+                (group / "cgroup.freeze").write_text("1")
+            except OSError:
+                return  # the group is gone
+
+    freezer = threading.Thread(target=freeze_on)
+    freezer.start()
+    try:
+        run.driver.send_signal(signal.SIGTERM)
+        run.driver.send_signal(signal.SIGINT)
+        # 5 when it was killed; a supervisor that was thawed may have been quicker than the thread.
+        assert run.end().returncode in (5, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+    finally:
+        is_over.set()
+        freezer.join()
+    assert plain_engine.cgroups() == []
+
+
+def test_a_frozen_run_is_named_as_such(plain_engine: Engine) -> None:
+    run = Guarded(plain_engine, [], "--grace", "0.05")
+    [group] = plain_engine.cgroups()
+    freeze(group)
+    done = run.roost("stop")
+    assert done.returncode == 5
+    name = run.run.name
+    assert done.stderr == (
+        f"roost: error: run {name} is running but cannot be reached: its control group is frozen\n"
+        f"  = `roost stop --now {name}` ends it; 0 in {group}/cgroup.freeze lets it go on\n"
+    )
+    (group / "cgroup.freeze").write_text("0")  # and the supervisor does as it was asked
+    assert run.end().returncode == 128 + signal.SIGTERM
+
+
+def test_a_crashed_run_has_one_end_however_many_find_it(engine: Engine) -> None:
+    run = Guarded(engine, [])
+    engine.kill_tree(run.driver)
+    lookers = [subprocess.Popen([ROOST, "ps", "--all"], env=engine.env, stdout=subprocess.PIPE, text=True) for _ in range(16)]
+    for looker in lookers:
+        out, _ = looker.communicate(timeout=PATIENCE)
+        assert "crashed" in out
+    lines = (run.run / "records.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines if "end" in json.loads(line)] == [{"end": True, "failed": True, "crashed": True}]
+    assert len(lines) == 2  # and one record of the one life
+    engine.wait_empty()
+    engine.remove_cgroups()
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["state", "elsewhere"])
+def test_runs_that_are_killed_while_they_start_leave_nothing(plain_engine: Engine, is_elsewhere: bool) -> None:
+    engine = plain_engine
+    seed = int(os.environ.get("ROOST_SEED", 0))
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    never = engine.pipe("never")
+    more = {"logs": {"dir": "kept"}} if is_elsewhere else {}
+    config = engine.config({"actor": {"ranks": "0-3", "do": ["pause"]}}, **more)
+    for _ in range(40):
+        driver = engine.start(config, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        never.lines(1, dice.uniform(0, 0.012))
+        engine.kill_tree(driver)
+    assert subprocess.run([ROOST, "ps"], env=engine.env, capture_output=True, timeout=PATIENCE).returncode == 0
+    engine.wait_empty()
+    assert list(engine.runtime.rglob("*.sock")) == []
+    kept = engine.home / "kept" if is_elsewhere else engine.state
+    for run in kept.iterdir() if kept.exists() else []:
+        names = {path.name for path in run.iterdir()}
+        # One that came to run, or one that is too young to be told from one that is about to start.
+        assert names == set() or names <= {"actor", "records.jsonl", "run.json"} and (run / "run.json").stat().st_size, f"{run}: {names}"
+        if not names:
+            os.utime(run, (0, 0))
+    ended = {run.name for run in kept.iterdir() if any(run.iterdir())} if kept.exists() else set()
+    assert subprocess.run([ROOST, "ps"], env=engine.env, capture_output=True, timeout=PATIENCE).returncode == 0
+    assert {run.name for run in engine.runs()} == ended
+    engine.remove_cgroups()
+
+
+@pytest.mark.parametrize("what", ["actor/0/stdout.log", "records.jsonl"])
+def test_an_empty_page_beside_something_of_use_is_left_alone(plain_engine: Engine, what: str) -> None:
+    """The machine went down, and the disk lost the page of a run."""
+    run = plain_engine.state / "abcdef"
+    (run / what).parent.mkdir(parents=True)
+    for folder in (plain_engine.state, run):
+        folder.chmod(0o700)
+    (run / what).write_text("a line\n")
+    (run / "run.json").touch()
+    before = sorted(run.rglob("*"))
+    assert subprocess.run([ROOST, "ps"], env=plain_engine.env, capture_output=True, timeout=PATIENCE).returncode == 0
+    assert sorted(run.rglob("*")) == before
