@@ -44,7 +44,7 @@ struct roost_run_options {
                            = as the config says, else local */
     const char
         *python; /* for Ray: a Python that has roost and ray; NULL = the one beside `program` */
-    int stop_fd; /* for Ray, where a start may wait for nodes: when it is readable, `is_stopped` is
+    int stop_fd; /* a start may wait, on Ray for nodes: when this is readable, `is_stopped` is
                            asked whether to give up; 0 = none */
     bool (*is_stopped)(void *ctx);
     void *stop_ctx;

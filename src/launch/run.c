@@ -18,6 +18,7 @@
 #include "launch/local/clock.h"
 #include "launch/local/leftovers.h"
 #include "launch/local/lost.h"
+#include "launch/local/proc.h"
 #include "launch/local/sweep.h"
 #include "launch/run_internal.h"
 
@@ -78,7 +79,7 @@ const char *roost_run_node(const struct roost_run *run, int32_t component, int32
 
 int roost_run_fd(const struct roost_run *run)
 {
-    return run->channel;
+    return run->events >= 0 ? run->events : run->channel;
 }
 
 /* --- the end --- */
@@ -109,10 +110,11 @@ bool run_settle(struct roost_run *run)
     /* Killed just now if it was not gone before: no zombie is left to the caller. */
     if (!is_gone && leftovers_await(run->guardian, clock_ms() + SWEEP_MS))
         (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);
-    for (int *fd = &run->guardian; fd; fd = fd == &run->guardian ? &run->supervisor : NULL) {
-        if (*fd >= 0)
-            close(*fd);
-        *fd = -1;
+    int *const watched[] = {&run->guardian, &run->supervisor, &run->events};
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
+        if (*watched[i] >= 0)
+            close(*watched[i]);
+        *watched[i] = -1;
     }
     return is_done && is_gone && (!is_guarded || info.si_status != GUARDIAN_NOT_EMPTY);
 }
@@ -204,6 +206,21 @@ static void give_fd(struct roost_run *run, int *out_fd)
     run->inbox_fd = -1;
 }
 
+static void name_survivor(const struct roost_run *run, char *out, size_t size)
+{
+    int32_t pid = cgroup_first(run->cgroup);
+    if (pid > 0)
+        survivor_describe(&(struct survivor){pid, proc_stat(pid).state}, out, size);
+    else
+        snprintf(out, size, "some processes of the run cannot be killed");
+}
+
+/* By its pid: a process that it was just starting may keep its end of the channel open. */
+static bool is_supervisor_gone(const struct roost_run *run)
+{
+    return run->supervisor >= 0 && poll(&(struct pollfd){run->supervisor, POLLIN, 0}, 1, 0) > 0;
+}
+
 bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out, int *out_fd)
 {
     int64_t deadline = timeout_ms < 0 ? -1 : clock_ms() + timeout_ms;
@@ -213,12 +230,12 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             give_fd(run, out_fd);
             if (run->is_finished && !run->is_lost && !run_settle(run) && out->code == ROOST_OK) {
                 out->code = ROOST_ERR_ENGINE;
-                snprintf(out->message, sizeof out->message,
-                         "some processes of the run cannot be killed");
+                name_survivor(run, out->message, sizeof out->message);
                 run->end = *out;
             }
             return true;
         }
+        bool is_gone = is_supervisor_gone(run); /* looked at first: it may speak before it goes */
         enum channel_result result = channel_receive(run->channel, &run->inbox);
         run->inbox_read = 0;
         if (result == CHANNEL_OK) {
@@ -230,7 +247,7 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             continue;
         }
         run->inbox.len = 0;
-        if (result != CHANNEL_AGAIN) {
+        if (result != CHANNEL_AGAIN || is_gone) {
             lose(run);
             continue;
         }
@@ -238,8 +255,8 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
         int64_t insist = run_insist(run);
         if (deadline >= 0 && left <= 0)
             return false;
-        struct pollfd fd = {run->channel, POLLIN, 0};
-        if (poll(&fd, 1, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
+        struct pollfd fds[2] = {{run->channel, POLLIN, 0}, {run->supervisor, POLLIN, 0}};
+        if (poll(fds, 2, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
             return false;
     }
     return false;

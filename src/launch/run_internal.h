@@ -35,6 +35,7 @@ struct roost_run {
     int32_t process_count;
     int channel;
     int guardian, supervisor; /* pidfds, -1 = none */
+    int events; /* an epoll of channel and supervisor; -1 = none could be had, the channel has to do */
     int32_t guardian_pid, supervisor_pid;
     bool is_subreaper;           /* this process is: orphans of the run become its children */
     struct insist insist;        /* path NULL = nobody wants the run to end at once */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -84,6 +85,18 @@ static bool start_guardian(struct birth *birth)
 
 /* --- the conversation --- */
 
+static int watch_both(int channel, int supervisor)
+{
+    int both = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event wanted = {.events = EPOLLIN};
+    if (both >= 0 && (epoll_ctl(both, EPOLL_CTL_ADD, channel, &wanted) != 0 ||
+                      epoll_ctl(both, EPOLL_CTL_ADD, supervisor, &wanted) != 0)) {
+        close(both);
+        return -1;
+    }
+    return both;
+}
+
 static bool meet_supervisor(struct birth *birth)
 {
     struct roost_run *run = birth->run;
@@ -101,6 +114,7 @@ static bool meet_supervisor(struct birth *birth)
     run->supervisor_pid = hello.pid;
     memcpy(run->cgroup, hello.cgroup, sizeof run->cgroup);
     run->cgroup[sizeof run->cgroup - 1] = '\0';
+    run->events = watch_both(run->channel, run->supervisor);
     return true;
 }
 
@@ -333,7 +347,8 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .channel = -1,
                                     .inbox_fd = -1,
                                     .guardian = -1,
-                                    .supervisor = -1};
+                                    .supervisor = -1,
+                                    .events = -1};
     bool is_born = be_born(&birth);
     commands_free(birth.commands);
     if (birth.runtime_dir >= 0)

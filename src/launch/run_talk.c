@@ -14,7 +14,7 @@ enum { ANSWER_MS = 60000 };
 static int stop_fd(const struct birth *birth)
 {
     const struct roost_run_options *options = birth->options;
-    return birth->is_on_ray && options->stop_fd > 0 && options->is_stopped ? options->stop_fd : -1;
+    return options->stop_fd > 0 && options->is_stopped ? options->stop_fd : -1;
 }
 
 /* Whoever wanted the run does not want it any more. */

@@ -1,10 +1,12 @@
 """Fixtures that several files share."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine import Engine
+from engine import Engine, OtherUser
 from parts_home import Home
 from ray_cluster import RayCluster
 from ray_four import open_four
@@ -24,6 +26,27 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     home = Engine(tmp_path, has_cgroup=request.param)
     yield home
     home.close()
+
+
+WHO = ["cgroup", "no-cgroup"] if os.geteuid() else ["cgroup", "no-cgroup", "user-cgroup", "user-no-cgroup"]
+
+
+@pytest.fixture(params=WHO)
+def any_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """The same, and where root runs the tests once more as another user."""
+    has_cgroup = not request.param.endswith("no-cgroup")
+    if not request.param.startswith("user"):
+        home = Engine(tmp_path, has_cgroup=has_cgroup)
+        yield home
+        home.close()
+        return
+    # The folders of pytest are this user's own.
+    with tempfile.TemporaryDirectory(prefix="roost-user-") as folder:
+        user = OtherUser(has_cgroup=has_cgroup)
+        home = Engine(Path(folder), has_cgroup=has_cgroup, user=user)
+        yield home
+        home.close()
+        user.close()
 
 
 @pytest.fixture

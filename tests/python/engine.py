@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,8 +46,11 @@ class Pipe:
         """Until nobody holds the pipe open for writing any more."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))[0] and os.read(self.fd, 65536) == b"":
-                return True
+            try:
+                if os.read(self.fd, 65536) == b"":  # also when nobody ever did
+                    return True
+            except BlockingIOError:
+                select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))
         return False
 
     def write(self, text: bytes = b"x") -> None:
@@ -120,14 +124,53 @@ def own_ports() -> PortShare:
     return PortShare()
 
 
+class OtherUser:
+    """Somebody who is not root, for tests that are: with a control group of its own to make others in, or without any right."""
+
+    ID = 65534
+
+    def __init__(self, *, has_cgroup: bool) -> None:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        mount = Path(next(words[1] for words in mounts if words[2] == "cgroup2"))
+        self.group = mount / f"test-user-{os.getpid()}" if has_cgroup else None
+        if self.group is not None:
+            self.group.mkdir()
+            for path in (self.group, self.group / "cgroup.procs", self.group / "cgroup.subtree_control"):
+                self.own(path)
+
+    def own(self, path: Path) -> None:
+        os.chown(path, self.ID, self.ID)
+
+    def take(self, home: Path) -> tuple[Path, Path]:
+        """The programs, where this user can get at them: who runs the tests may keep the build to itself."""
+        self.own(home)
+        (home / "bin").mkdir()
+        return tuple(Path(shutil.copy(program, home / "bin")) for program in (ROOST, WORKER))  # type: ignore[return-value]
+
+    def become(self) -> None:
+        """In a child, before it executes something."""
+        if self.group is not None:
+            (self.group / "cgroup.procs").write_text("0")
+        os.setgroups([])
+        os.setresgid(self.ID, self.ID, self.ID)
+        os.setresuid(self.ID, self.ID, self.ID)
+
+    def close(self) -> None:
+        if self.group is not None:
+            self.group.rmdir()
+
+
 class Engine:
     """A place to run things in, and the runs in it."""
 
-    def __init__(self, home: Path, *, has_cgroup: bool = True) -> None:
+    def __init__(self, home: Path, *, has_cgroup: bool = True, user: "OtherUser | None" = None) -> None:
         self.home = home
+        self.user = user
+        self.roost, self.worker = (ROOST, WORKER) if user is None else user.take(home)
         self.state = home / "state" / "roost" / "runs"
         self.runtime = home / "runtime"
         self.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.has_cgroup = has_cgroup
         self.marker = f"ROOST_TEST_HOME={home}"
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
         self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
@@ -137,11 +180,15 @@ class Engine:
             self.env["ROOST_CGROUP"] = "never"
         self.running: list[subprocess.Popen] = []
         self.pipes: list[Pipe] = []
+        if user is not None:
+            user.own(self.runtime)
 
     # --- what to run
 
     def pipe(self, name: str) -> Pipe:
         self.pipes.append(Pipe(self.home / name))
+        if self.user is not None:
+            self.user.own(self.pipes[-1].path)
         return self.pipes[-1]
 
     def config(self, components: dict[str, dict], name: str = "train.yaml", **roost: object) -> Path:
@@ -152,7 +199,7 @@ class Engine:
             settings = dict(settings)
             placement[component] = settings.pop("ranks", 0)
             if "do" in settings:
-                settings["command"] = [str(WORKER), *settings.pop("do")]
+                settings["command"] = [str(self.worker), *settings.pop("do")]
             launch[component] = settings
         path = self.home / name
         document = {"cluster": {"num_nodes": 1, "component_placement": placement}, "roost": {"cluster": "1x1024", "launch": launch, **roost}}
@@ -160,10 +207,17 @@ class Engine:
         return path
 
     def command(self, config: Path, *words: str) -> list[str]:
-        return [str(ROOST), "run", str(config), *words]
+        return [str(self.roost), "run", str(config), *words]
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess:
+        """Another command of the same user."""
+        user = {} if self.user is None else {"preexec_fn": self.user.become}
+        return subprocess.run([str(self.roost), *words], env=self.env, capture_output=True, text=True, timeout=PATIENCE, **user)
 
     def start(self, config: Path, *words: str, **options: object) -> subprocess.Popen:
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.home} | options
+        if self.user is not None:
+            options["preexec_fn"] = self.user.become
         self.running.append(subprocess.Popen(self.command(config, *words), **options))
         return self.running[-1]
 

@@ -4,16 +4,20 @@ Workers leave daemons that nobody finds by reading /proc: without an environment
 time. They hold a pipe open, and its end tells that all of them are gone.
 """
 
+import ctypes
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+from conftest import WHO
 from engine import PATIENCE, ROOST, Engine, children_of, is_alive, wait_gone, wait_state
+from run_under_test import words_of
 
 HIDING = ["daemon", "hidden", "locked", "chain"]
 
@@ -98,6 +102,113 @@ def test_both_guards_killed_leave_nothing_while_the_driver_lives(engine: Engine,
     assert done.returncode == 5
     assert children_of(run.driver.pid) == []
     assert engine.cgroups() == []
+
+
+ROUNDS = 1000 if os.environ.get("ROOST_SOAK") == "1" else 10
+
+
+def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(any_engine: Engine) -> None:
+    engine = any_engine
+    seed = int(os.environ.get("ROOST_SEED", 0))
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    up, held = engine.pipe("up"), engine.pipe("held")
+    do = [f"hold={held.path}", "ignore=15", "@0:hidden", "@1:locked", "@2:daemon", "@2:child", "@3:chain", "@3:hidden", f"say={up.path}", "pause"]
+    config = engine.config({"actor": {"ranks": "0-3", "do": do}})
+    for _ in range(ROUNDS):
+        up.text = b""
+        driver = engine.start(config, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        up.lines(dice.randrange(1, 5))
+        page = engine.page(engine.runs()[-1])
+        guards = [page["guardian_pid"], page["supervisor_pid"]]
+        dice.shuffle(guards)
+        for pid in guards:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it saw the other one go, and has ended the run meanwhile
+        assert driver.wait(PATIENCE) == 5
+        engine.running.remove(driver)
+        assert engine.left() == []
+        assert held.wait_end(), "something of the run holds the pipe"
+
+
+def open_elsewhere(pid: int, fd: int) -> int:
+    """A descriptor of another process, as one of our own."""
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    pidfd = os.pidfd_open(pid)
+    try:
+        copy = syscall(438, pidfd, fd, 0)  # pidfd_getfd
+        assert copy >= 0, os.strerror(ctypes.get_errno())
+        return int(copy)
+    finally:
+        os.close(pidfd)
+
+
+def test_the_driver_misses_a_supervisor_whose_channel_somebody_holds_open(engine: Engine) -> None:
+    """As a process does that the supervisor was just starting, and that was stopped then."""
+    run = Guarded(engine, ["hidden"])
+    channel = open_elsewhere(run.supervisor, 3)
+    try:
+        run.kill(run.supervisor)
+        done = run.end()
+    finally:
+        os.close(channel)
+    assert done.returncode == 5
+    assert "the supervisor of the run is gone" in done.stderr
+
+
+def test_a_signal_ends_a_start_that_waits_for_a_stopped_guard(plain_engine: Engine) -> None:
+    engine = plain_engine
+    never, up = engine.pipe("never"), engine.pipe("up")
+    config = engine.config({"actor": {"do": [f"say={up.path}", "pause"]}})
+    for _ in range(200):
+        before = engine.runs()
+        driver = engine.start(config)
+        while not (guards := [pid for pid in children_of(driver.pid) if "--guardian" in words_of(pid)]):
+            assert driver.poll() is None
+        os.kill(guards[0], signal.SIGSTOP)
+        wait_state(guards[0], "T")
+        if not children_of(guards[0]):
+            break  # it has not come to its supervisor: the driver waits for that
+        engine.kill_tree(driver)
+    never.lines(1, 0.05)
+    assert driver.poll() is None
+    driver.send_signal(signal.SIGINT)
+    done = engine.finish(driver)
+    assert (done.returncode, done.stderr) == (130, "roost: SIGINT: stopped before it began\n")
+    assert engine.runs() == before
+
+
+@pytest.mark.parametrize("any_engine", [who for who in WHO if who.startswith("user")], indirect=True)
+def test_processes_that_may_not_be_killed_are_named(any_engine: Engine) -> None:
+    """A program that is root's, and runs with its owner's rights."""
+    engine = any_engine
+    program = engine.home / "bin" / "root_worker"
+    shutil.copy(engine.worker, program)
+    program.chmod(0o4755)
+    up, ruling = engine.pipe("up"), engine.pipe("ruling")
+    config = engine.config({"actor": {"do": [f"root={program}:{ruling.path}", f"say={up.path}", "pause"]}})
+    driver = engine.start(config, "--grace", "0.05")
+    [[_, pid, _]] = ruling.lines(1)
+    up.lines(1)
+    try:
+        driver.send_signal(signal.SIGTERM)
+        out, err = driver.communicate(timeout=PATIENCE)
+        engine.running.remove(driver)
+        assert "roost: \n" not in err.decode()
+        [run] = json.loads(engine.ask("ps", "--all", "--json").stdout)["runs"]
+        if engine.has_cgroup:  # the kernel kills everything in it
+            assert (driver.returncode, run["state"]) == (128 + signal.SIGTERM, "stopped")
+            return
+        named = f"process {pid}, started by a process of the run, cannot be killed (state S): it is left behind"
+        assert err.decode().count(named) == 2  # when it was found, and in the summary
+        assert (driver.returncode, run["state"]) == (5, "failed")
+        assert is_alive(int(pid))
+    finally:
+        if is_alive(int(pid)):
+            os.kill(int(pid), signal.SIGKILL)
+        wait_gone([int(pid)])
 
 
 def test_children_that_the_driver_had_before_are_not_taken_for_orphans(plain_engine: Engine) -> None:

@@ -255,6 +255,20 @@ bool cgroup_is_frozen(const char *path)
     return is_so;
 }
 
+int32_t cgroup_first(const char *path)
+{
+    struct cgroup cgroup;
+    char text[32] = "";
+    if (!path[0] || !cgroup_open(&cgroup, path))
+        return -1;
+    int fd = openat(cgroup.dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    close(cgroup.dir);
+    return len > 0 ? (int32_t)strtol(text, NULL, 10) : -1;
+}
+
 int64_t cgroup_insist(struct insist *insist)
 {
     struct cgroup cgroup;

@@ -54,6 +54,9 @@ int64_t cgroup_insist(struct insist *insist);
 /* Whether nothing can run in the control group of that path, frozen itself or by one above it. */
 bool cgroup_is_frozen(const char *path);
 
+/* The first process in the control group of that path; -1 = there is none. */
+int32_t cgroup_first(const char *path);
+
 /* Waits until nothing lives in it and removes it. False when something still did at the end of
  * `timeout_ms`. */
 bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms);

@@ -152,7 +152,7 @@ static void say_farewell(struct supervisor *supervisor)
     }
 }
 
-/* Names what processes of the run started and nobody can end; the first decides the status. */
+/* Names what processes of the run started and this user cannot end; the first decides the status. */
 static void name_survivors(struct supervisor *supervisor)
 {
     struct survivor survivors[SURVIVORS_MAX];
@@ -160,10 +160,7 @@ static void name_survivors(struct supervisor *supervisor)
     for (int32_t i = 0; i < count; i++) {
         struct roost_event problem = outbox_event(ROOST_EVENT_PROBLEM, NULL);
         problem.code = ROOST_ERR_ENGINE;
-        snprintf(problem.message, sizeof problem.message,
-                 "process %d, started by a process of the run, cannot be killed (state %c): it is "
-                 "left behind",
-                 survivors[i].pid, survivors[i].state);
+        survivor_describe(&survivors[i], problem.message, sizeof problem.message);
         outbox_put(supervisor, &problem);
         if (i == 0)
             supervisor->failure = problem;
@@ -176,7 +173,8 @@ static int finish(struct supervisor *supervisor)
 {
     parts_end(supervisor);
     bool is_empty = sweep_descendants(supervisor->has_given_up ? 0 : SWEEP_MS);
-    if (!is_empty && !supervisor->has_given_up)
+    /* The kernel ends everything in a control group, also what this user may not kill: the guardian asks it. */
+    if (!is_empty && !supervisor->has_given_up && supervisor->cgroup->dir < 0)
         name_survivors(supervisor);
     struct roost_event end =
         supervisor->has_failed ? supervisor->failure : outbox_event(ROOST_EVENT_FINISHED, NULL);

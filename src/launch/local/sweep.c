@@ -123,6 +123,14 @@ int32_t sweep_survivors(struct survivor *out, int32_t room)
     return list.count;
 }
 
+void survivor_describe(const struct survivor *survivor, char *out, size_t size)
+{
+    snprintf(out, size,
+             "process %d, started by a process of the run, cannot be killed (state %c): it is left "
+             "behind",
+             survivor->pid, survivor->state);
+}
+
 /* --- whatever carries the id of the run --- */
 
 struct run_search {

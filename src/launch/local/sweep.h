@@ -3,6 +3,7 @@
 #define LAUNCH_LOCAL_SWEEP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Kills and reaps every descendant of this process, which must be a subreaper: children of a dead
@@ -17,6 +18,9 @@ struct survivor {
     char state; /* as in struct proc_stat */
 };
 int32_t sweep_survivors(struct survivor *out, int32_t room);
+
+/* Says so, with its number and state. */
+void survivor_describe(const struct survivor *survivor, char *out, size_t size);
 
 /* Kills every process of this user, but the caller, whose environment has the id of the run (ROOST_RUN_ID).
  * The last resort for a run whose guardian and supervisor died together. Agents of the run on this machine,
