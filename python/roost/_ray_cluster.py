@@ -193,6 +193,10 @@ def told(ray: Any, what: str, hint: str, seconds: float | None = None) -> Iterat
 def connect(ray: Any, address: str | None, namespace: str) -> Session:
     """Joins, or starts a cluster of this machine alone. What is asked of it is asked of the session that is returned."""
     settings: dict[str, Any] = {"namespace": namespace, "logging_level": logging.WARNING}
+    if sys.flags.safe_path:
+        # Ray has every worker look for modules in the driver's current folder first. A driver that does not look there itself
+        # (python -P, as the program starts it) trusts no file there. Ray leaves that out for jobs that come through its client.
+        settings["job_config"] = ray.job_config.JobConfig(_client_job=True)
     if address is None:
         with plain_errors("of this machine"), private_token(), mode_for(None):
             ray.init(address="local", include_dashboard=False, **settings)
