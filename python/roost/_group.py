@@ -63,6 +63,13 @@ class Groups:
         with self._lock:
             return self._running.get(name) if self._owner == os.getpid() else None
 
+    def close_links(self, links: Sequence[GroupLink]) -> None:
+        """Ends those of an engine that has ended itself: their names are free."""
+        for link in list(links):
+            for group in [group for group in list(self._running.values()) if group is not None and group._link is link]:
+                group._close()
+            link.close()
+
     def close(self) -> None:
         """Ends them all; the exit status stays what it is."""
         if self._owner == os.getpid():

@@ -3,7 +3,6 @@ this machine. What is decided is decided by the C library; here Ray is asked and
 
 import contextlib
 import json
-import logging
 import os
 import socket
 import time
@@ -17,12 +16,13 @@ from roost._attach import view_of
 from roost._cluster import Cluster
 from roost._engine import LaunchRequest
 from roost._errors import EngineError
+from roost._group import GROUPS
 from roost._nodes import NodeInfo
-from roost._ray_cluster import MANAGERS_GONE, again, alive_nodes, check_alive, is_taken, leave, told
+from roost._ray_cluster import MANAGERS_GONE, again, alive_nodes, check_alive, is_answering, is_taken, leave, told
 from roost._ray_group import RayGroup, kill_actors, named_actors, rank_names, wait_names_free
 from roost._ray_holdings import Devices
 from roost._ray_launch import NAME_SECONDS, Launch, find_group
-from roost._ray_ledger import forget
+from roost._ray_ledger import Trace, forget_from_outside
 from roost._ray_logs import RayLogs
 from roost._ray_managers import NAMES, Manager
 from roost._ray_nodes import PROBE_SECONDS, environ_texts, own_place, probe_nodes
@@ -30,10 +30,9 @@ from roost._ray_ports import RayPorts, SinglePorts
 from roost._ray_reserve import Reservation, devices_of, plan_devices
 from roost._words import warn
 
-log = logging.getLogger("roost")
-
 MANAGER_SECONDS = 120.0
 END_SECONDS = 5.0
+HEAD_SECONDS = 1.0  # for the cluster's head to take a connection: one that does not is not asked for anything
 
 
 def who_am_i(run_id: str) -> str:
@@ -68,6 +67,7 @@ class RayEngine:
         self.master_address = self._nodes[0]["address"]
         self.master_port = 0
         self.made_with: Any = None  # what the Cluster was asked for
+        self.trace: Trace = ("", None, "")  # of this process in the cluster: _ray_ledger.trace_of
         self._logs: RayLogs | None = None
         self._is_closed = False
 
@@ -327,14 +327,21 @@ class RayEngine:
         if self._is_closed or os.getpid() != self._pid:  # a fork of the driver ends nothing of it
             return
         self._is_closed = True
-        ray = self._ray
-        if not ray.is_initialized():
-            return
         try:
-            self._leave()
+            if self._ray.is_joined and is_answering(self.trace[0], HEAD_SECONDS):
+                self._leave()
         finally:
-            if self._is_owner:
-                leave(ray)
+            self._end()
+
+    def _end(self) -> None:
+        """What is to be done also when the program has shut Ray down, or the cluster is gone; nothing of it waits for Ray."""
+        is_over = not self._ray.is_joined
+        self._ports.close()
+        if self._is_owner:
+            forget_from_outside(*self.trace)
+        if self._is_owner or is_over:
+            leave(self._ray)
+        GROUPS.close_links(self._groups)
 
     def _leave(self) -> None:
         ray = self._ray
@@ -343,13 +350,8 @@ class RayEngine:
         kill_actors(ray, [*self._parts, *self._single.actors()])
         if self._reservation:
             self._reservation.close(not self._is_owner)
-        self._ports.close()
         if not self._is_owner:
             return
         with contextlib.suppress(Exception):  # one that is gone writes nothing
             ray.get([again(manager.end).remote() for manager in self._managers.values()], timeout=END_SECONDS)
         kill_actors(ray, list(self._managers.values()))
-        try:
-            forget(ray.get_runtime_context().get_job_id())
-        except Exception as error:  # the next run sweeps it
-            log.info("what the managers kept stays in the control store: %s", error)

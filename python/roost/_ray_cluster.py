@@ -17,6 +17,7 @@ from roost import _roost
 from roost._arguments import fault
 from roost._cluster import Cluster
 from roost._errors import EngineError, Timeout
+from roost._ray_session import Session, allow_start, forbid_start
 from roost._ray_token import check_token, forget_mode, has_token, mode_for, private_token, token_hint
 
 log = logging.getLogger("roost")
@@ -78,11 +79,11 @@ def show_every_line() -> None:
 # --- which cluster
 
 
-def is_answering(address: str) -> bool:
+def is_answering(address: str, timeout: float = CONNECT_SECONDS) -> bool:
     """Whether somebody listens there."""
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout):
             return True
     except (OSError, ValueError):
         return False
@@ -189,9 +190,13 @@ def told(ray: Any, what: str, hint: str, seconds: float | None = None) -> Iterat
         raise fault(EngineError, f"{what}: {line}", hint=hint) from error
 
 
-def connect(ray: Any, address: str | None, namespace: str) -> None:
-    """Joins, or starts a cluster of this machine alone."""
+def connect(ray: Any, address: str | None, namespace: str) -> Session:
+    """Joins, or starts a cluster of this machine alone. What is asked of it is asked of the session that is returned."""
     settings: dict[str, Any] = {"namespace": namespace, "logging_level": logging.WARNING}
+    if sys.flags.safe_path:
+        # Ray has every worker look for modules in the driver's current folder first. A driver that does not look there itself
+        # (python -P, as the program starts it) trusts no file there. Ray leaves that out for jobs that come through its client.
+        settings["job_config"] = ray.job_config.JobConfig(_client_job=True)
     if address is None:
         with plain_errors("of this machine"), private_token(), mode_for(None):
             ray.init(address="local", include_dashboard=False, **settings)
@@ -200,12 +205,23 @@ def connect(ray: Any, address: str | None, namespace: str) -> None:
         with plain_errors(f"at {address}"), mode_for(address):
             knock(ray, address)
             ray.init(address=address, **settings)
+    forbid_start()
+    return Session(ray)
 
 
-def leave(ray: Any) -> None:
-    """The process is as it was before it joined."""
-    ray.shutdown()
+def leave(session: Session) -> None:
+    """The process is as it was before it joined. A session that the program has ended itself is not ended again: another one may
+    have taken its place."""
+    if session.is_joined:
+        session.shutdown()
+    allow_start()
     forget_mode()
+
+
+def rejoin(session: Session, address: str, namespace: str) -> None:
+    """In another namespace; for whoever has the session it stays the same."""
+    leave(session)
+    session.become(connect(session._module, address, namespace))
 
 
 def knock(ray: Any, address: str) -> None:
@@ -335,7 +351,7 @@ def next_namespace(taken: set[str]) -> str:
     return name
 
 
-def inside_ray() -> Any:
-    """Ray, when this process already belongs to a cluster; else None."""
+def inside_ray() -> Session | None:
+    """The session of Ray that this process already belongs to; None when there is none."""
     ray = sys.modules.get("ray")
-    return ray if ray is not None and ray.is_initialized() else None
+    return Session(ray) if ray is not None and ray.is_initialized() else None

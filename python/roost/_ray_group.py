@@ -23,6 +23,7 @@ from roost._managers import set_transport
 from roost._ray_fork import check_owner, note_join
 from roost._ray_logs import RayLogs, Source
 from roost._ray_nodes import node_environment
+from roost._ray_session import Session
 from roost._ray_transport import RayTransport
 
 MARK_SECONDS = 2.0
@@ -66,7 +67,7 @@ class Hosted:
         except BaseException as raised:
             self._report.failure = Failure.of(raised)
             return
-        set_transport(RayTransport(ray, os.environ["ROOST_NAMESPACE"]))
+        set_transport(RayTransport(Session(ray), os.environ["ROOST_NAMESPACE"]))
         note_join()
         self._host = Host(cls, args, kwargs, os.environ, surroundings, catch_system_failure)
         self._report.failure = self._host.failure
@@ -226,7 +227,10 @@ class RayCall:
 
     def _waiting(self) -> list[Any]:
         check_owner(self._pid, "a call belongs to the process that made it")
-        return [ref for ref, outcome in zip(self._refs, self._outcomes, strict=True) if outcome is None]
+        refs = [ref for ref, outcome in zip(self._refs, self._outcomes, strict=True) if outcome is None]
+        if refs:
+            self._ray.check()
+        return refs
 
     def wait(self, timeout: float | None) -> bool:
         refs = self._waiting()
@@ -323,6 +327,7 @@ class RayGroup:
         self._ray, self.name, self._ranks, self._logs, self._free_ports = ray, name, ranks, logs, free_ports
         self.world_size = len(ranks)
         self._is_closed = False
+        self._is_cut_off = False  # Ray had been shut down when it was closed
         self._pid = os.getpid()
 
     @property
@@ -334,8 +339,9 @@ class RayGroup:
 
         def call(*args: Any, **kwargs: Any) -> Handle:
             check_owner(self._pid, "a group belongs to the process that launched it")
-            if self._is_closed:
+            if self._is_closed and not self._is_cut_off:
                 site.refuse()
+            self._ray.check()
             return Handle(site, RayCall(self._ray, method, ranks, write_call(self._ray, method, args, kwargs)))
 
         call.__name__, call.__doc__ = method, site.doc
@@ -354,7 +360,8 @@ class RayGroup:
         if self._is_closed or self._pid != os.getpid():
             return
         self._is_closed = True
-        if self._logs is not None and self._logs.is_kept:
+        self._is_cut_off = not self._ray.is_joined
+        if self._logs is not None and self._logs.is_kept and not self._is_cut_off:
             self._logs.drain(f"roost-mark-{secrets.token_hex(8)}", self._mark)
         kill_actors(self._ray, self.actors)
         self._free_ports()
@@ -373,7 +380,8 @@ def is_failed(ray: Any, ref: Any) -> bool:
 
 
 def kill_actors(ray: Any, actors: Sequence[Any]) -> None:
-    for actor in actors:
+    """Those of a session that is over ended with it."""
+    for actor in actors if ray.is_joined else ():
         try:
             ray.kill(actor, no_restart=True)
         except Exception:  # it is gone already, or so is Ray

@@ -11,6 +11,7 @@ told that it is kept. So a manager that Ray takes for dead, and that is not, can
 The keys begin with the job of the run's driver: what a driver that was killed left there is swept by the next run that begins."""
 
 import asyncio
+import importlib
 import json
 import logging
 import secrets
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from roost._arguments import fault
 from roost._errors import EngineError
-from roost._ray_cluster import state
+from roost._ray_cluster import is_answering, state
 
 log = logging.getLogger("roost")
 
@@ -29,11 +30,13 @@ TAIL_MAX = 1000  # batches after which the whole is written anew
 TAIL_BYTES = 1 << 20
 KEEP_SECONDS = 10.0  # for which a write that fails is tried again
 PAUSE = 0.2
+OUTSIDE_SECONDS = 1.0  # for each step of what is asked of a cluster that was left
 
 Value = TypeVar("Value")
 
 # ["ask", owner, who, request], ["answered", owner, number, answer], ["gone", owner], or one of _ray_holdings
 Change = list[Any]
+Trace = tuple[str, str | None, str]  # address and id of a cluster, and the job of a driver there
 
 
 def store() -> Any:
@@ -211,3 +214,21 @@ def sweep() -> None:
 
 def forget(job: str) -> None:
     store()._internal_kv_del(f"{job}/", del_by_prefix=True, namespace=NAMESPACE)
+
+
+def trace_of(ray: Any) -> Trace:
+    """Where the ledgers of this driver's run are, for when it is no longer in the cluster."""
+    context = ray.get_runtime_context()
+    known = getattr(ray._private.worker.global_worker.node, "cluster_id", None)  # None: of another Ray than was seen
+    return context.gcs_address, known.hex() if known is not None else None, context.get_job_id()
+
+
+def forget_from_outside(address: str, cluster_id: str | None, job: str) -> None:
+    """As `forget`, also by a process that has left the cluster. Returns within seconds: a cluster that is gone has forgotten, and
+    in one that is silent the next run sweeps. Without the cluster's id Ray's client would ask for it first, for 40 seconds."""
+    try:
+        if is_answering(address, OUTSIDE_SECONDS):
+            client = importlib.import_module("ray._raylet").GcsClient(address=address, cluster_id=cluster_id)
+            client.internal_kv_del(f"{job}/".encode(), True, NAMESPACE.encode(), timeout=OUTSIDE_SECONDS)
+    except Exception as error:
+        log.info("what the managers kept stays in the control store: %s", error)

@@ -11,9 +11,9 @@ from roost._attach import cluster_of
 from roost._errors import EngineError
 from roost._managers import set_transport
 from roost._ray import MANAGER_SECONDS, RayEngine
-from roost._ray_cluster import again, alive_nodes, connect, find_address, inside_ray, is_taken, leave, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, running_namespaces, wait_for_nodes, warn_open
+from roost._ray_cluster import again, alive_nodes, connect, find_address, inside_ray, is_taken, leave, load_ray, namespaces_with, next_namespace, plain_errors, refuse_initialised, rejoin, running_namespaces, wait_for_nodes, warn_open
 from roost._ray_fork import check_joined, note_join
-from roost._ray_ledger import sweep
+from roost._ray_ledger import sweep, trace_of
 from roost._ray_managers import NAMES
 from roost._ray_nodes import answer_seconds, build_cluster, check_interpreters, interpreters_of, name_local_node, not_there, probe_nodes, snapshot
 from roost._ray_transport import RayTransport
@@ -27,9 +27,17 @@ def keep(engine: RayEngine) -> RayEngine:
     global current
     current = engine
     note_join()
+    engine.trace = trace_of(engine._ray)
     set_transport(RayTransport(engine._ray, engine.namespace, dict(engine._managers)))
     atexit.register(engine.close)
     return engine
+
+
+def running_engine() -> RayEngine | None:
+    """The run of this process. One whose Ray the program has shut down is over, and closed here."""
+    if current is not None and not current._ray.is_joined:
+        current.close()
+    return None if current is None or current._is_closed else current
 
 
 def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | None, namespace: str | None, timeout: float, warn: Callable[[Any], None], run_id: str | None = None, address: str | None = None, planned: dict[str, Any] | None = None) -> RayEngine:
@@ -38,13 +46,13 @@ def open_cluster(config: _roost.Config | None, section: Any, num_nodes: int | No
     that was planned for: its nodes, in their order, and its config are the run's."""
     check_joined()
     made_with = (num_nodes, config and (config.text, config.paths), namespace)
-    if current is not None and not current._is_closed:
-        return same_run(current, made_with)
+    if (running := running_engine()) is not None:
+        return same_run(running, made_with)
     check_wish(config, num_nodes or 0)
-    ray = load_ray()
-    refuse_initialised(ray)
+    module = load_ray()
+    refuse_initialised(module)
     found = find_address(config.ray_address if config else address)
-    connect(ray, found, namespace or next_namespace(set()))
+    ray = connect(module, found, namespace or next_namespace(set()))
     try:
         if planned is not None and found is None:
             (own,) = alive_nodes(ray)
@@ -101,8 +109,7 @@ def begin(
     for tries_left in reversed(range(NAMESPACE_TRIES)):
         chosen = namespace or choose_namespace(ray)
         if chosen != ray.get_runtime_context().namespace:
-            leave(ray)
-            connect(ray, gcs, chosen)
+            rejoin(ray, gcs, chosen)
         engine = RayEngine(ray, chosen, run_id, value, config, True)
         try:
             engine.interpreters = interpreters
@@ -132,17 +139,17 @@ def choose_namespace(ray: Any) -> str:
 def attach(namespace: str | None) -> RayEngine:
     """The run that another process began: in `namespace`, ROOST_NAMESPACE, or the only one."""
     check_joined()
-    if current is not None and not current._is_closed:
-        return current
+    if (running := running_engine()) is not None:
+        return running
     wanted = namespace or os.environ.get("ROOST_NAMESPACE")
     ray = inside_ray()
     if ray is not None:
         return keep(find_run(ray, wanted))
-    ray = load_ray()
+    module = load_ray()
     address = find_address(None, None)
     if address is None:
         raise fault(EngineError, "there is no Ray cluster to attach to", hint="set RAY_ADDRESS to it")
-    connect(ray, address, wanted or "roost")
+    ray = connect(module, address, wanted or "roost")
     try:
         return keep(find_run(ray, wanted))
     except BaseException:

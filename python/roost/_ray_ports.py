@@ -89,7 +89,7 @@ class RayPorts:
             for keeper in self._own.values():
                 keeper.free(owner)
             for node_rank, leased in self._leased.items():
-                if leased.pop(owner, None) is not None and node_rank in self._keepers:
+                if leased.pop(owner, None) is not None and node_rank in self._keepers and self._ray.is_joined:
                     self._keepers[node_rank].free.remote(owner)
 
     def close(self) -> None:

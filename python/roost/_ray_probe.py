@@ -18,10 +18,10 @@ def say(words: str) -> None:
 
 def probe_cluster(address: str | None, num_nodes: int, timeout: float) -> str:
     """The nodes as they were found. The program that asks settles and orders them."""
-    ray = load_ray()
-    refuse_initialised(ray)
+    module = load_ray()
+    refuse_initialised(module)
     found = find_address(address, say)
-    connect(ray, found, "roost-probe")
+    ray = connect(module, found, "roost-probe")
     try:
         warn_open(ray)
         nodes = wait_for_nodes(ray, num_nodes, timeout, ray.get_runtime_context().gcs_address, say) if num_nodes else alive_nodes(ray)

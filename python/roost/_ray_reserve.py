@@ -117,6 +117,8 @@ class Reservation:
         """As if it had never been added."""
         self._kept.discard(token)
         self._held.pop(token, None)
+        if not self._ray.is_joined:
+            return
         try:
             # Before the placement group is removed: what others hold is then wanted anew already.
             self._ask(self._manager.let_go, token)

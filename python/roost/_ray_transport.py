@@ -68,6 +68,7 @@ class RayTransport:
             answer = self._insist(method, owner, number, request, timeout)
         except BaseException:  # it is late, its manager is away, Ctrl-C: it may have come all the same, and nobody waits
             with contextlib.suppress(Exception):
+                self._ray.check()
                 again(self._manager(actor_of(method)).give_up).remote(owner, number)
             raise
         return read_answer(answer)

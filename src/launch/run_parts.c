@@ -133,12 +133,14 @@ static bool send_join(struct parts_birth *it)
                             .view = {birth->options->view, birth->options->view_len},
                             .node_of_part = it->node_of_part,
                             .part_count = it->count};
-    if (!ray_find_python(birth->options->python, python, sizeof python))
-        snprintf(python, sizeof python, "python3");
+    if (!ray_find_python(birth->options->python, birth->options->env, python, sizeof python,
+                         birth->diag))
+        return false;
     struct text json = TEXT_INIT, file = TEXT_INIT;
     ray_join_put(&json, &join);
     const char *words = text_string(&json);
-    spec_put_list(&file, (const char *const[]){python, "-m", "roost._ray_run", NULL});
+    /* -P: as ask.c asks Ray. */
+    spec_put_list(&file, (const char *const[]){python, "-P", "-m", "roost._ray_run", NULL});
     spec_put_list(&file, birth->options->env);
     spec_put_list(&file, it->words);
     spec_put_list(&file, (const char *const[]){words ? words : "", NULL});

@@ -81,9 +81,13 @@ def say(error):
 
 def open_four() -> Iterator[RayCluster]:
     with RayCluster(nodes=4, gpus=8, shows_lines=True) as cluster:
-        (cluster.folder / "small.py").write_text(MODULE)
-        cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
+        write_module(cluster)
         yield cluster
+
+
+def write_module(cluster: RayCluster) -> None:
+    (cluster.folder / "small.py").write_text(MODULE)
+    cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
 
 
 def script(body: str) -> str:

@@ -140,12 +140,30 @@ def test_who_looks_is_told_that_ray_is_being_joined(home: Home) -> None:
     assert done.returncode == 5 and said.startswith("roost: joining the Ray cluster\r\nroost: error: "), said
 
 
+def test_the_bridge_runs_nothing_of_the_current_folder(home: Home) -> None:
+    """Neither a module nor a Python; one that PATH has under the same name is found there."""
+    for name in ("ray.py", "roost.py", "json.py"):
+        (home.folder / name).write_text(f"open({str(home.folder / 'trapped')!r}, 'w')\n")
+    (home.folder / "bin").mkdir()
+    (home.folder / "bin" / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (home.folder / "bin" / "python").chmod(0o755)
+    (home.folder / "python").write_text(f"#!/bin/sh\n: > {home.folder / 'trapped'}\n")
+    for python in (sys.executable, "python"):
+        more = {"ROOST_PYTHON": python, "PATH": f":{home.folder / 'bin'}:{os.environ['PATH']}", "RAY_ADDRESS": "127.0.0.1:1"}
+        run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, **more)
+        assert run.end() == 5 and "nobody answers at 127.0.0.1:1, which RAY_ADDRESS names as the Ray cluster" in run.err, run.err
+        assert not (home.folder / "trapped").exists()
+
+
 def test_a_python_that_is_not_one_is_said_with_its_cure(home: Home, tmp_path: Path) -> None:
     cure = "= set ROOST_PYTHON to a Python that has roost and ray"
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, ROOST_PYTHON="/nowhere/python")
     assert run.end() == 5 and "cannot start the bridge to the nodes: No such file or directory" in run.err and cure in run.err
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, ROOST_PYTHON="/bin/false")
     assert run.end() == 5 and "the bridge to the nodes has ended before the run began (status 1)" in run.err and cure in run.err
+    run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, ROOST_PYTHON="python", PATH=":.:/nowhere")  # there is one in this folder
+    words = "ROOST_PYTHON is 'python', and no absolute folder of PATH has a program of that name"
+    assert run.end() == 5 and words in run.err and "('./python' for one in the current folder)" in run.err
     (tmp_path / "ray.py").write_text("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')\n")
     run = home.start({"a": EVERYWHERE}, {"a": shell("true")}, ROOST_PYTHON=sys.executable, PYTHONPATH=f"{tmp_path}:{home.env['PYTHONPATH']}")
     assert run.end() == 5 and "the engine 'ray' needs Ray, which is not installed" in run.err and "pip install 'ray[default]>=2.47'" in run.err

@@ -28,10 +28,10 @@ pytestmark = pytest.mark.ray
 OPEN = "this Ray cluster has no token: any host that reaches it can run programs as you"
 
 
-def roost_program(home: RayCluster, *words: str, **more: str | None) -> subprocess.CompletedProcess[str]:
+def roost_program(home: RayCluster, *words: str, folder: Path | None = None, **more: str | None) -> subprocess.CompletedProcess[str]:
     """The program, where nobody names a cluster."""
     environment = merged(home.environment, {"ROOST_PYTHON": sys.executable, "ROOST_PROGRAM": home.environment["ROOST"]} | more)
-    return subprocess.run([home.environment["ROOST"], *words], env=environment, cwd=home.folder, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL)
+    return subprocess.run([home.environment["ROOST"], *words], env=environment, cwd=folder or home.folder, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL)
 
 
 def drive(home: RayCluster, script: str, **more: str | None) -> Any:
@@ -253,6 +253,15 @@ def test_the_users_own_cluster_is_joined_and_one_with_a_token_is_not_warned_of(t
     assert done.returncode == 0, done.stderr
     assert [node["address"] for node in json.loads(done.stdout)["cluster"]["nodes"]] == ["127.0.0.2", "127.0.0.3"] and OPEN not in done.stderr
     assert "oken" not in done.stderr  # one that was asked for and said is nothing to talk of
+
+
+def test_the_program_runs_no_module_of_the_current_folder_here_or_on_the_nodes(two: RayCluster, tmp_path: Path) -> None:
+    for name in ("ray", "roost", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'trapped')!r}, 'a').write('{name} ')\n")
+    (tmp_path / "c.yaml").write_text("cluster: {num_nodes: 2, component_placement: {a: 0-3}}\n")
+    done = roost_program(two, "plan", "--engine", "ray", "c.yaml", folder=tmp_path, RAY_ADDRESS=two.address)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "trapped").exists(), (tmp_path / "trapped").read_text()
 
 
 def test_a_wrong_token_is_refused_once(two: RayCluster) -> None:

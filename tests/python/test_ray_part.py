@@ -106,7 +106,7 @@ def make_bridge() -> Any:
     bridge = object.__new__(_ray_run.Bridge)
     bridge.killed = []  # type: ignore[attr-defined]
     kill = lambda actor, no_restart: bridge.killed.append(actor)  # type: ignore[attr-defined]  # noqa: E731
-    bridge._engine = SimpleNamespace(_ray=SimpleNamespace(exceptions=SimpleNamespace(ActorUnavailableError=Lost), kill=kill))  # type: ignore[assignment]
+    bridge._engine = SimpleNamespace(_ray=SimpleNamespace(exceptions=SimpleNamespace(ActorUnavailableError=Lost), is_joined=True, kill=kill))  # type: ignore[assignment]
     return bridge
 
 

@@ -396,13 +396,26 @@ def test_nodes_that_are_there_have_time_to_answer_however_long_others_are_waited
 def test_ray_is_left_whatever_fails_before(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[str] = []
     engine = object.__new__(RayEngine)
-    engine._ray = fake_ray(is_initialized=lambda: True, shutdown=lambda: left.append("ray"))
+    engine._ray = fake_ray(shutdown=lambda: left.append("ray"))
     engine._is_closed, engine._is_owner, engine._groups, engine._parts, engine._reservation, engine._managers, engine._pid = False, True, [], [], None, {}, os.getpid()
     engine._ports = SimpleNamespace(close=lambda: None)  # type: ignore[assignment]
-    engine._single = SimpleNamespace(actors=list)  # type: ignore[assignment]
-    monkeypatch.setattr(_ray, "forget", raising(RuntimeError("the control store is gone")))
-    engine.close()
+    engine._single = SimpleNamespace(actors=raising(RuntimeError("out of order")))  # type: ignore[assignment]
+    engine.trace = ("127.0.0.1:1", "ab" * 28, "01000000")
+    monkeypatch.setattr(_ray, "is_answering", lambda address, timeout: address == "127.0.0.1:1")
+    with pytest.raises(RuntimeError, match="out of order"):
+        engine.close()
     assert left == ["ray"]
+
+
+def test_a_cluster_that_is_gone_is_left_without_a_word_to_it() -> None:
+    left: list[str] = []
+    engine = object.__new__(RayEngine)
+    engine._ray = fake_ray(shutdown=lambda: left.append("ray"))
+    engine._is_closed, engine._is_owner, engine._groups, engine._pid = False, True, [], os.getpid()
+    engine._ports = SimpleNamespace(close=lambda: left.append("ports"))  # type: ignore[assignment]
+    engine.trace = ("127.0.0.1:1", "ab" * 28, "01000000")
+    engine.close()
+    assert left == ["ports", "ray"]
 
 
 def test_what_nobody_foresaw_is_not_blamed_on_the_python_that_was_chosen() -> None:

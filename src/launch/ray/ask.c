@@ -7,34 +7,78 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "launch/environment.h"
 #include "launch/local/spawn.h"
 
 enum { WORDS_MAX = 16, ANSWER_MAX = 1 << 30 };
-
-/* The interpreter that stands where the program does: both were installed together. */
-bool ray_find_python(const char *python, char *out, size_t size)
-{
-    if (python && python[0])
-        return snprintf(out, size, "%s", python) < (int)size;
-    ssize_t len = readlink("/proc/self/exe", out, size - 1);
-    if (len <= 0)
-        return false;
-    out[len] = '\0';
-    char *slash = strrchr(out, '/');
-    size_t folder = slash ? (size_t)(slash - out) + 1 : 0;
-    return snprintf(out + folder, size - folder, "python3") < (int)(size - folder);
-}
 
 static void say_python(const char *python, const char *step, int error, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot %s '%s' to ask Ray: %s", step, python,
                strerror(error));
     diag_hint(diag, "set ROOST_PYTHON to a Python that has roost and ray");
+}
+
+/* The interpreter that stands where the program does: both were installed together. */
+static bool find_beside(char *out, size_t size)
+{
+    ssize_t len = readlink("/proc/self/exe", out, size - 1);
+    if (len <= 0)
+        return false;
+    out[len] = '\0';
+    char *slash = strrchr(out, '/');
+    size_t folder = slash ? (size_t)(slash - out) + 1 : 0;
+    errno = ENAMETOOLONG;
+    return snprintf(out + folder, size - folder, "python3") < (int)(size - folder);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* A bare name is looked up in the absolute folders of PATH alone: an empty or a relative one would run what
+ * happens to lie in the current folder. */
+static bool find_in_path(const char *name, const char *path, char *out, size_t size)
+{
+    for (; path; path = strchr(path, ':') ? strchr(path, ':') + 1 : NULL) {
+        int len = (int)strcspn(path, ":");
+        if (path[0] == '/' && snprintf(out, size, "%.*s/%s", len, path, name) < (int)size &&
+            is_program(out))
+            return true;
+    }
+    return false;
+}
+
+bool ray_find_python(const char *python, const char *const *env, char *out, size_t size,
+                     struct diag *diag)
+{
+    bool is_beside = !python || !python[0];
+    if (is_beside || strchr(python, '/')) {
+        errno = ENAMETOOLONG;
+        if (is_beside ? find_beside(out, size) : snprintf(out, size, "%s", python) < (int)size)
+            return true;
+        say_python(is_beside ? "python3" : python, "find", errno, diag);
+        return false;
+    }
+    const char *path = environment_find(env, "PATH");
+    if (find_in_path(python, path ? path : "/usr/local/bin:/usr/bin:/bin", out, size))
+        return true;
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE,
+               "ROOST_PYTHON is '%s', and no absolute folder of PATH has a program of that name",
+               python);
+    diag_hint(diag,
+              "set ROOST_PYTHON to the path of a Python that has roost and ray ('./%s' for one in "
+              "the current folder)",
+              python);
+    return false;
 }
 
 /* Everything from the descriptor; false without memory, or for more than anybody prints. */
@@ -120,13 +164,15 @@ static int reap(const struct spawned *spawned)
 
 char *ray_ask(const struct ray_question *question, struct diag *diag)
 {
-    char python[PATH_MAX] = "python3";
-    const char *argv[WORDS_MAX + 4] = {python, "-m", question->module};
-    int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char python[PATH_MAX];
+    /* -P: a module of the current folder never runs in the place of Ray's or ours. */
+    const char *argv[WORDS_MAX + 5] = {python, "-P", "-m", question->module};
     for (int i = 0; question->words && question->words[i] && i < WORDS_MAX; i++)
-        argv[3 + i] = question->words[i];
-    if (!ray_find_python(question->python, python, sizeof python) || null < 0 ||
-        pipe2(ends, O_CLOEXEC) != 0) {
+        argv[4 + i] = question->words[i];
+    if (!ray_find_python(question->python, question->env, python, sizeof python, diag))
+        return NULL;
+    int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || pipe2(ends, O_CLOEXEC) != 0) {
         say_python(python, "start", errno, diag);
         if (null >= 0)
             close(null);

@@ -18,9 +18,10 @@ struct ray_question {
  * own error, {"error": {"code", "message", "hint"}}, or that it could not be run. */
 char *ray_ask(const struct ray_question *question, struct diag *diag);
 
-/* The Python that is `python` (ROOST_PYTHON), or that stands where the program does; false when its path
- * does not fit. */
-bool ray_find_python(const char *python, char *out, size_t size);
+/* The Python that is `python` (ROOST_PYTHON): a path, or a name that an absolute folder of PATH in `env` has;
+ * NULL or "" = the one that stands where the program does. False after saying why there is none. */
+bool ray_find_python(const char *python, const char *const *env, char *out, size_t size,
+                     struct diag *diag);
 
 /* Says {"error": {"code", "message", "hint"}}; false when the text is not that. */
 bool ray_say_answer(struct strview text, struct diag *diag);
