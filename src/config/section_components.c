@@ -29,6 +29,13 @@ static bool add_component(struct reader *reader, const struct node *key, struct 
                   "a name is 1 to 63 of A-Z a-z 0-9 _ . - and does not start with . or -");
         return false;
     }
+    if (is_run_file(name)) {
+        diag_error(reader->diag, ROOST_ERR_NAME, at,
+                   "'%s' cannot be a component name: a run keeps a file of that name in its folder",
+                   quote(name).text);
+        diag_hint(reader->diag, "choose another name");
+        return false;
+    }
     const struct component *before = find_component(reader, name);
     if (before) {
         diag_error(reader->diag, ROOST_ERR_NAME, at,

@@ -90,14 +90,14 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
         /* The page is what makes the directory ours: of two runs with one id, one makes it. The lock
          * comes first: who finds a page looks at the lock (run_dir_is_held), and is in its way then. */
         bool is_taken = flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        dir->page = is_taken ? -1 : private_file_create(dir->fd, "run.json", &err);
+        dir->page = is_taken ? -1 : private_file_create(dir->fd, RUN_PAGE, &err);
         if (dir->page >= 0) {
             memcpy(dir->path, path, (size_t)len + 1);
             if (base)
                 link_run(dir, env);
             return true;
         }
-        is_taken = is_taken || faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        is_taken = is_taken || faccessat(dir->fd, RUN_PAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         close(dir->fd);
         dir->fd = -1;
         if (!is_taken) {
@@ -147,8 +147,8 @@ void run_dir_remove(struct run_dir *dir, const char *const *env)
 {
     if (dir->fd < 0)
         return;
-    (void)unlinkat(dir->fd, "run.json", 0);
-    (void)unlinkat(dir->fd, "records.jsonl", 0);
+    (void)unlinkat(dir->fd, RUN_PAGE, 0);
+    (void)unlinkat(dir->fd, RUN_RECORDS, 0);
     lost_forget(dir->fd);
     if (rmdir(dir->path) == 0)
         unlink_run(dir, env);

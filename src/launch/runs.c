@@ -79,7 +79,7 @@ static void read_started(struct strview text, struct run_entry *entry)
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
 {
     struct diag diag = {0};
-    struct json_reader *reader = json_reader_from_text("run.json", page, NULL);
+    struct json_reader *reader = json_reader_from_text(RUN_PAGE, page, NULL);
     struct json_token token;
     if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
         json_reader_free(reader);
@@ -109,7 +109,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
 static enum run_state read_end(int dir, bool *out_is_known)
 {
     char tail[TAIL_MAX + 1];
-    int fd = openat(dir, "records.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
     off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
     ssize_t got = size > 0 ? file_read_at(fd, tail, TAIL_MAX, from) : 0;
@@ -137,8 +137,7 @@ static bool is_this_boot(const struct run_entry *entry)
 static void tidy(const struct run_list *list, int dir, const struct run_entry *entry)
 {
     char name[CONTROL_NAME_MAX];
-    int fd =
-        openat(dir, "records.jsonl", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(dir, RUN_RECORDS, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     static const char line[] = "{\"end\":true,\"failed\":true,\"crashed\":true}\n";
     if (fd < 0)
         return;
@@ -188,7 +187,7 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
     if (dir < 0)
         return false;
     int fd = fstat(dir, &info) == 0 && info.st_uid == geteuid()
-                 ? openat(dir, "run.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+                 ? openat(dir, RUN_PAGE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
                  : -1;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
     ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;

@@ -143,7 +143,7 @@ static bool write_lost(int records, const struct slot *slot)
 
 void lost_record(int run_dir)
 {
-    int records = openat(run_dir, "records.jsonl", O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    int records = openat(run_dir, RUN_RECORDS, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (records < 0)
         return;
     (void)flock(records, LOCK_EX); /* two who look at once write it once */
