@@ -127,7 +127,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
 struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
                                         struct roost_report *report, struct roost_error *err)
 {
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(options->config, report, err);
     struct roost_cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster) {
         diag_nomem(&diag);
