@@ -103,6 +103,7 @@ struct roost_env_config {
 struct roost_env_var {
     const char *name, *value;
     size_t name_len, value_len;
+    bool is_secret; /* by its name, or by where its value comes from: show *** for the value */
 };
 
 /* Entries of env_configs, their nodes (as above) and their variables; false when there is no such. */

@@ -179,6 +179,24 @@ static PyObject *env_list(const struct roost_config *config, size_t group, size_
     return list;
 }
 
+/* Names of variables in env_configs whose values are not to be shown. */
+static PyObject *get_secret_variables(PyObject *self, void *closure)
+{
+    (void)closure;
+    const struct roost_config *config = config_value(self);
+    PyObject *names = PyList_New(0);
+    struct roost_group_config group;
+    for (size_t g = 0; roost_config_group(config, g, &group); g++) {
+        struct roost_env_var var;
+        for (size_t e = 0; e < group.env_count; e++)
+            for (size_t v = 0; names && roost_config_env_var(config, g, e, v, &var); v++)
+                if (var.is_secret)
+                    binding_append(&names,
+                                   PyUnicode_DecodeUTF8(var.name, (Py_ssize_t)var.name_len, NULL));
+    }
+    return names;
+}
+
 /* (label, node_ranks, hardware_type, ignore_hardware, env_configs) of every group. */
 static PyObject *get_groups(PyObject *self, void *closure)
 {
@@ -262,6 +280,8 @@ static PyGetSetDef fields[] = {
      NULL},
     {"labels", get_labels, NULL, "node groups that components name", NULL},
     {"groups", get_groups, NULL, "node groups as declared", NULL},
+    {"secret_variables", get_secret_variables, NULL,
+     "names of variables whose values are not shown", NULL},
     {"num_nodes", get_num_nodes, NULL, "cluster.num_nodes", NULL},
     {"cluster", get_cluster, NULL, "roost.cluster, or None", NULL},
     {"engine", get_engine, NULL, "roost.engine, or None", NULL},

@@ -30,6 +30,7 @@ PyObject *python_words(PyObject *module, PyObject *hint)
     static const char *const words[][2] = {
         {"--mode hybrid", "HybridComponentPlacement"},
         {"or pass it as key=value", "or set it in the config that is passed"},
+        {"pass the file as --cluster", "pass the file as cluster= to Cluster"},
         {"pass --hydra", "pass the config that Hydra has composed"},
         {"pass --cluster 2x8, a snapshot, or local",
          "pass cluster='2x8', a snapshot, or 'local' to Cluster"},

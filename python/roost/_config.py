@@ -9,7 +9,7 @@ from typing import Any
 
 from roost import _roost
 from roost._arguments import as_path, fault, is_int
-from roost._nodes import NodeGroupEnvConfig
+from roost._nodes import NodeGroupEnvConfig, Secret
 from roost._words import warn
 
 # What model-parallel placement reads beside `cluster` and `roost`. The rest of a training config is
@@ -249,7 +249,11 @@ class ClusterConfig:
 
 def node_group_configs(config: _roost.Config) -> list[NodeGroupConfig]:
     groups = []
+    secret = set(config.secret_variables)
     for label, node_ranks, hardware_type, ignores_hardware, envs in config.groups:
-        env_configs = [NodeGroupEnvConfig(ranks, [{name: value} for name, value in variables.items()], path) for ranks, variables, path in envs]
+        env_configs = [
+            NodeGroupEnvConfig(ranks, [{name: Secret(value) if name in secret else value} for name, value in variables.items()], path)
+            for ranks, variables, path in envs
+        ]
         groups.append(NodeGroupConfig(label, node_ranks, hardware_type, ignores_hardware, env_configs or None))
     return groups

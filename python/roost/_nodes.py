@@ -101,6 +101,13 @@ class NodeInfo:
         return self._model_words()[1]
 
 
+class Secret(str):
+    """The value of a secret variable. It is the text itself, but its repr does not show it."""
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
 @dataclass
 class NodeGroupEnvConfig:
     """Variables and interpreter for some nodes of a group."""

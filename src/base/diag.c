@@ -27,6 +27,23 @@ static void mend_cut(char *text, int wanted, size_t size)
     memcpy(text + end, "...", 4);
 }
 
+/* Writes the sentence without secrets. They are taken out before it is cut: a cut one is not found. */
+static void put_words(const struct diag *diag, char *out, size_t size, const char *format,
+                      va_list args) __attribute__((format(printf, 4, 0)));
+static void put_words(const struct diag *diag, char *out, size_t size, const char *format,
+                      va_list args)
+{
+    enum { WORDS_MAX = 4096 };
+    char words[WORDS_MAX];
+    if (!diag->secrets || !diag->secrets->first) {
+        mend_cut(out, vsnprintf(out, size, format, args), size);
+        return;
+    }
+    mend_cut(words, vsnprintf(words, sizeof words, format, args), sizeof words);
+    size_t wanted = secrets_redact(diag->secrets, diag->about, words, out, size);
+    mend_cut(out, (int)wanted, size);
+}
+
 static void fill_error(struct roost_error *err, enum roost_code code, struct place at,
                        const char *message)
 {
@@ -59,7 +76,8 @@ static void add_to_report(struct diag *diag, enum roost_code code, enum roost_wa
         .hint = "",
     };
     struct excerpt excerpt;
-    if (is_kept && source_excerpt(at, line, sizeof line, &excerpt)) {
+    if (is_kept && source_excerpt(at, line, sizeof line, &excerpt) &&
+        !secrets_hold(diag->secrets, sv_from(excerpt.text))) {
         entry.source_line = excerpt.text;
         entry.source_column = excerpt.first;
         entry.source_goes_on = excerpt.goes_on;
@@ -71,12 +89,14 @@ static void add_to_report(struct diag *diag, enum roost_code code, enum roost_wa
 enum roost_code diag_error(struct diag *diag, enum roost_code code, struct place at,
                            const char *format, ...)
 {
-    char message[ROOST_ERROR_MESSAGE_MAX];
+    char message[ROOST_ERROR_MESSAGE_MAX] = "";
     va_list args;
+    bool is_kept = diag->errors == 0 || (diag->report && diag->report->count < REPORT_KEPT);
+    diag->about = is_kept ? secrets_at(diag->secrets, at) : NULL;
     va_start(args, format);
-    int wanted = vsnprintf(message, sizeof message, format, args);
+    if (is_kept) /* what is only counted costs nothing */
+        put_words(diag, message, sizeof message, format, args);
     va_end(args);
-    mend_cut(message, wanted, sizeof message);
 
     if (diag->errors++ == 0) {
         diag->first = code;
@@ -95,12 +115,14 @@ void diag_warn(struct diag *diag, enum roost_warning warning, struct place at, c
     diag->is_hint_wanted = false;
     if (!diag->report)
         return;
-    char message[ROOST_ERROR_MESSAGE_MAX];
+    char message[ROOST_ERROR_MESSAGE_MAX] = "";
     va_list args;
+    bool is_kept = diag->report->count < REPORT_KEPT;
+    diag->about = is_kept ? secrets_at(diag->secrets, at) : NULL;
     va_start(args, format);
-    int wanted = vsnprintf(message, sizeof message, format, args);
+    if (is_kept)
+        put_words(diag, message, sizeof message, format, args);
     va_end(args);
-    mend_cut(message, wanted, sizeof message);
     add_to_report(diag, ROOST_OK, warning, at, message);
 }
 
@@ -117,9 +139,8 @@ void diag_hint(struct diag *diag, const char *format, ...)
     char hint[ROOST_ERROR_HINT_MAX];
     va_list args;
     va_start(args, format);
-    int wanted = vsnprintf(hint, sizeof hint, format, args);
+    put_words(diag, hint, sizeof hint, format, args);
     va_end(args);
-    mend_cut(hint, wanted, sizeof hint);
 
     if (diag->err && diag->is_hint_wanted && diag->errors == 1)
         memcpy(diag->err->hint, hint, strlen(hint) + 1);

@@ -9,14 +9,17 @@
 #include <roost/error.h>
 #include <stdbool.h>
 
+#include "base/secrets.h"
 #include "base/source.h"
 
 struct diag {
-    struct roost_report *report; /* may be NULL */
-    struct roost_error *err;     /* may be NULL */
-    size_t errors;               /* said through this diag */
-    enum roost_code first;       /* ROOST_OK while errors is 0 */
-    bool is_hint_wanted;         /* the last thing said can still take a hint */
+    struct roost_report *report;   /* may be NULL */
+    struct roost_error *err;       /* may be NULL */
+    size_t errors;                 /* said through this diag */
+    enum roost_code first;         /* ROOST_OK while errors is 0 */
+    bool is_hint_wanted;           /* the last thing said can still take a hint */
+    const struct secrets *secrets; /* what no message may show: see config_diag; may be NULL */
+    const struct secret *about;    /* the secret that the last thing said is about, or NULL */
 };
 
 /* Starts a call: clears `err`. */

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { FIRST_READ = 16 * 1024 };
@@ -57,18 +59,13 @@ static bool read_all(int fd, const char *path, size_t limit, struct diag *diag, 
     }
 }
 
-bool file_read(struct arena *arena, const char *path, size_t limit, struct diag *diag,
-               struct strview *out)
+/* Reads what `fd` holds into the arena. */
+static bool read_into(struct arena *arena, int fd, const char *path, size_t limit,
+                      struct diag *diag, struct strview *out)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return say_errno(diag, path, "open");
     char *bytes = NULL;
     size_t len = 0;
     bool is_good = read_all(fd, path, limit, diag, &bytes, &len);
-    if (!is_stdin)
-        close(fd);
     if (is_good) {
         char *copy = arena_copy(arena, (struct strview){bytes, len});
         is_good = copy != NULL;
@@ -79,6 +76,109 @@ bool file_read(struct arena *arena, const char *path, size_t limit, struct diag 
     }
     free(bytes);
     return is_good;
+}
+
+bool file_read(struct arena *arena, const char *path, size_t limit, struct diag *diag,
+               struct strview *out)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return say_errno(diag, path, "open");
+    bool is_good = read_into(arena, fd, path, limit, diag, out);
+    if (!is_stdin)
+        close(fd);
+    return is_good;
+}
+
+/* --- files that a config names --- */
+
+/* What is not a regular file; NULL for one. */
+static const char *kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG: return NULL;
+    case S_IFDIR: return "a folder";
+    case S_IFIFO: return "a pipe";
+    case S_IFSOCK: return "a socket";
+    default: return "a device";
+    }
+}
+
+/* Files there look regular, but show other processes or wait for events of the kernel. */
+static bool is_of_kernel(int fd)
+{
+    static const unsigned magics[] = {
+        PROC_SUPER_MAGIC, SYSFS_MAGIC,          DEBUGFS_MAGIC,  TRACEFS_MAGIC,
+        SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,   BPF_FS_MAGIC,   CGROUP2_SUPER_MAGIC,
+        SELINUX_MAGIC,    SMACK_MAGIC,          PSTOREFS_MAGIC, EFIVARFS_MAGIC,
+        BINFMTFS_MAGIC,   RDTGROUP_SUPER_MAGIC,
+    };
+    struct statfs system;
+    if (fstatfs(fd, &system) != 0)
+        return true;
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if ((unsigned)system.f_type == magics[i])
+            return true;
+    return false;
+}
+
+int file_open_named(const char *path, const char **out_kind)
+{
+    struct stat about;
+    *out_kind = NULL;
+    /* Opening a device can have effects of its own: it is looked at first. The file may be another one
+     * when it is opened, so that one is looked at again. */
+    if (stat(path, &about) != 0 || (*out_kind = kind_of(about.st_mode)))
+        return -1;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &about) == 0 && !(*out_kind = kind_of(about.st_mode)) && is_of_kernel(fd))
+        *out_kind = "a file of the kernel";
+    if (!*out_kind)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+bool file_refuse_kind(const char *path, const char *kind, struct place at, struct diag *diag)
+{
+    diag_error(diag, ROOST_ERR_IO, at, "'%s' is %s; a config can name regular files only",
+               quote(sv_from(path)).text, kind);
+    diag_hint(diag, strcmp(kind, kind_of(S_IFDIR)) == 0
+                        ? "name a file in that folder"
+                        : "write what it holds into a file, and name that");
+    return false;
+}
+
+bool file_read_named(struct arena *arena, const char *path, struct place at, size_t limit,
+                     struct diag *diag, struct strview *out)
+{
+    const char *kind;
+    int fd = file_open_named(path, &kind);
+    if (fd < 0)
+        return kind ? file_refuse_kind(path, kind, at, diag) : say_errno(diag, path, "open");
+    bool is_good = read_into(arena, fd, path, limit, diag, out);
+    close(fd);
+    return is_good;
+}
+
+void file_refuse_content(const char *path, const struct roost_error *found, const char *what,
+                         const char *how, struct diag *diag)
+{
+    /* A source without its text: the place is said, the line is not shown. */
+    struct source source = {.name = path};
+    struct place at = {.source = &source, .line = found->line, .column = found->column};
+    bool is_harmless = found->code == ROOST_ERR_IO || found->code == ROOST_ERR_LIMIT ||
+                       found->code == ROOST_ERR_MEMORY;
+    if (is_harmless) {
+        diag_error(diag, found->code, at, "%s", found->message);
+        diag_hint(diag, "%s", found->hint[0] ? found->hint : how);
+        return;
+    }
+    diag_error(diag, found->code, at, "'%s' is not %s", quote(sv_from(path)).text, what);
+    diag_hint(diag, "%s", how);
 }
 
 /* `from` -1 = at the descriptor's place. */

@@ -169,6 +169,11 @@ bool is_name(struct strview text)
     return true;
 }
 
+bool is_run_file(struct strview text)
+{
+    return sv_is(text, RUN_PAGE) || sv_is(text, RUN_RECORDS);
+}
+
 bool is_variable_name(struct strview text)
 {
     if (text.len < 1 || !is_letter(text.at[0]))

@@ -53,6 +53,12 @@ const char *nearest_word(struct strview text, const char *const *words);
 /* Names of components, labels, groups and workers: [A-Za-z0-9_][A-Za-z0-9_.-]{0,62} */
 bool is_name(struct strview text);
 
+/* Names of roost's own files in the folder of a run. Components and worker groups have a folder of their
+ * name beside them, so they cannot be called so. (Other files there start with a dot, as no name does.) */
+#define RUN_PAGE "run.json"
+#define RUN_RECORDS "records.jsonl"
+bool is_run_file(struct strview text);
+
 /* Names of environment variables: [A-Za-z_][A-Za-z0-9_]* */
 bool is_variable_name(struct strview text);
 

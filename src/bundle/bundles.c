@@ -50,7 +50,7 @@ struct roost_bundles *roost_bundles_new(const struct roost_config *config,
                                         struct roost_report *report, struct roost_error *err)
 {
     static const struct roost_bundles_options all = {0};
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(config, report, err);
     if (!config->bundles) {
         diag_error(&diag, ROOST_ERR_SCHEMA, NOWHERE, "'%s' has no 'roost.groups'",
                    quote(sv_from(config->source.name)).text);

@@ -84,7 +84,7 @@ static void check_commands(const struct planning *planning, const struct invocat
     struct launch_options options = {.config = planning->config,
                                      .command = invocation->words,
                                      .command_count = invocation->word_count};
-    struct diag diag = diag_start(planning->report, NULL);
+    struct diag diag = config_diag(planning->config, planning->report, NULL);
     const char *component = option_value(invocation, "component");
     char **names = component ? split_names(component, &options.component_count) : NULL;
     options.components = (const char *const *)names;

@@ -62,7 +62,7 @@ int plan_commands(const struct planning *planning, const struct invocation *invo
                                 .master_addr = is_local ? "127.0.0.1" : "<address>"};
     /* A report of its own: what planning had to say is on the screen already. */
     struct roost_report *report = roost_report_new();
-    struct diag diag = diag_start(report, NULL);
+    struct diag diag = config_diag(planning->config, report, NULL);
     struct commands *made = report ? commands_new(&options, &diag) : NULL;
     int status;
     if (made)

@@ -4,12 +4,13 @@
 #include <stdio.h>
 
 #include "cli/seconds_option.h"
+#include "config/config.h"
 #include "launch/ray/ask.h"
 
 char *ray_cluster_ask(const struct invocation *invocation, const struct roost_config *config,
                       struct roost_report *report)
 {
-    struct diag diag = diag_start(report, NULL);
+    struct diag diag = config_diag(config, report, NULL);
     char count[16] = "0";
     const char *address = config ? roost_config_ray_address(config) : NULL;
     if (config)

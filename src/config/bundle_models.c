@@ -2,7 +2,6 @@
  * file of its own, below the key `sglang`. */
 #include <string.h>
 
-#include "base/file.h"
 #include "config/bundle_settings.h"
 #include "config/sections.h"
 #include "config/yaml_load.h"
@@ -189,15 +188,14 @@ static const char *path_beside(struct reader *reader, struct strview path)
 }
 
 /* The tree of a file; NULL after saying why. */
-static struct node *load_file(struct reader *reader, const char *path)
+static struct node *load_file(struct reader *reader, const char *path, struct place at)
 {
     struct source *source = read_array(reader, struct source, 1);
     if (!source)
         return NULL;
     source->name = path;
-    if (!file_read(reader->arena, path, MODELS_BYTES_MAX, reader->diag, &source->text))
-        return NULL;
-    return yaml_load(reader->arena, source, source->text, 1, 1, reader->diag);
+    return yaml_load_named(reader->arena, source, at, MODELS_BYTES_MAX,
+                           "start the file with 'sglang:'", reader->diag);
 }
 
 void bundle_read_models_file(struct reader *reader, const struct node *path,
@@ -208,11 +206,14 @@ void bundle_read_models_file(struct reader *reader, const struct node *path,
     if (!read_word(reader, path, "'sglang_config'", &word))
         return;
     const char *name = path_beside(reader, word.text);
-    const struct node *root = name ? load_file(reader, name) : NULL;
-    const struct node *list =
-        root && root->kind == NODE_MAPPING ? read_key(reader, root, "sglang") : NULL;
-    if (root && !list) {
-        diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(root),
+    const struct node *root = name ? load_file(reader, name, word.at) : NULL;
+    size_t errors = reader->diag->errors;
+    const struct node *list = root ? read_key(reader, root, "sglang") : NULL;
+    if (root && !list && reader->diag->errors == errors) {
+        /* The key is what proves it to be such a file: without it no line is shown. */
+        struct source unread = {.name = name};
+        struct place at = {.source = &unread, .line = root->line, .column = root->column};
+        diag_error(reader->diag, ROOST_ERR_SCHEMA, at,
                    "a list of models stands below the key 'sglang'");
         diag_hint(reader->diag, "start the file with 'sglang:'");
     }

@@ -8,6 +8,7 @@
 #include "config/defaults.h"
 #include "config/model_settings.h"
 #include "config/override.h"
+#include "config/secret_values.h"
 #include "config/sections.h"
 #include "config/yaml_load.h"
 
@@ -125,8 +126,11 @@ static void read_sections(struct roost_config *config, const struct roost_config
                      .root = config->root,
                      .env = options->env,
                      .read = &config->env_read,
+                     .secrets = &config->secrets,
                      .diag = diag},
     };
+    if (options->line_key_count && !secret_look_for(&reader.resolver))
+        return;
     const struct node *cluster = read_key(&reader, config->root, "cluster");
     const struct node *written = node_get(config->root, SV("cluster"));
     if (cluster) {
@@ -153,12 +157,20 @@ static void read_sections(struct roost_config *config, const struct roost_config
         config->model = model_settings_read(&reader);
 }
 
+struct diag config_diag(const struct roost_config *config, struct roost_report *report,
+                        struct roost_error *err)
+{
+    struct diag diag = diag_start(report, err);
+    diag.secrets = config ? &config->secrets : NULL;
+    return diag;
+}
+
 static struct roost_config *load(const struct roost_config_options *options,
                                  struct roost_report *report, struct roost_error *err,
                                  bool is_lenient)
 {
-    struct diag diag = diag_start(report, err);
     struct roost_config *config = calloc(1, sizeof *config);
+    struct diag diag = config_diag(config, report, err);
     if (!config) {
         diag_nomem(&diag);
         return NULL;

@@ -16,7 +16,14 @@ enum { CONFIG_BYTES_MAX = 1024 * 1024 }; /* of a file, or of the text of a confi
 struct word {
     struct strview text;
     struct place at;
+    const struct secret *secret; /* it holds one: show word_shown() instead; else NULL */
 };
+
+/* The word as it can be shown. */
+static inline struct strview word_shown(const struct word *word)
+{
+    return word->secret ? word->secret->shown : word->text;
+}
 
 /* One entry of component_placement: names that share a rule. */
 struct placement_rule {
@@ -127,6 +134,7 @@ struct roost_config {
     struct launch_config *launches;
     int32_t launch_count;
     struct env_names env_read;
+    struct secrets secrets;
     struct bundle_settings
         *bundles; /* roost.groups, see bundle_settings.h; NULL when it is not there */
     struct model_settings *model; /* see model_settings.h; NULL when it was not asked for */
@@ -135,6 +143,10 @@ struct roost_config {
 /* Appends the config as one text that reads the same, wherever it is read. False when there is no such
  * text within CONFIG_BYTES_MAX; `out` has failed without memory. */
 bool config_put_text(const struct roost_config *config, struct text *out);
+
+/* Starts a call that was handed a config (may be NULL): what it says holds none of the config's secrets. */
+struct diag config_diag(const struct roost_config *config, struct roost_report *report,
+                        struct roost_error *err);
 
 /* The launch settings of a component, or NULL. */
 const struct launch_config *config_find_launch(const struct roost_config *config, const char *name);

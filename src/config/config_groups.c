@@ -1,5 +1,6 @@
 /* config_groups.c - node groups and their env_configs, as others may read them. */
 #include "config/config.h"
+#include "config/variables.h"
 
 size_t roost_config_label_count(const struct roost_config *config)
 {
@@ -95,6 +96,10 @@ bool roost_config_env_var(const struct roost_config *config, size_t group, size_
     if (!it || var >= (size_t)it->var_count)
         return false;
     struct strview name = it->vars[var].name.text, value = it->vars[var].value.text;
-    *out = (struct roost_env_var){name.at, value.at, name.len, value.len};
+    *out = (struct roost_env_var){.name = name.at,
+                                  .value = value.at,
+                                  .name_len = name.len,
+                                  .value_len = value.len,
+                                  .is_secret = is_secret_name(name) || it->vars[var].value.secret};
     return true;
 }

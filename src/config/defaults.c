@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "config/yaml_load.h"
 
@@ -174,7 +173,8 @@ static struct strview package_of(struct composer *composer, const struct entry *
 }
 
 /* The mapping of a file beside the config; NULL after saying why not. */
-static struct node *load_file(struct composer *composer, const char *path, struct strview *out_text)
+static struct node *load_file(struct composer *composer, const char *path, struct place at,
+                              struct strview *out_text)
 {
     struct source *source = arena_zeroed(composer->arena, struct source, 1);
     if (!source) {
@@ -182,16 +182,10 @@ static struct node *load_file(struct composer *composer, const char *path, struc
         return NULL;
     }
     source->name = path;
-    if (!file_read(composer->arena, path, FILE_BYTES_MAX, composer->diag, &source->text))
-        return NULL;
+    static const char cure[] = "write 'key: value' lines in it, or take it out of 'defaults'";
+    struct node *root =
+        yaml_load_named(composer->arena, source, at, FILE_BYTES_MAX, cure, composer->diag);
     *out_text = source->text;
-    struct node *root = yaml_load(composer->arena, source, source->text, 1, 1, composer->diag);
-    if (root && root->kind != NODE_MAPPING) {
-        diag_error(composer->diag, ROOST_ERR_SCHEMA, node_place(root), "'%s' is not a mapping",
-                   path);
-        diag_hint(composer->diag, "write 'key: value' lines in it, or take it out of 'defaults'");
-        return NULL;
-    }
     return root;
 }
 
@@ -238,7 +232,7 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
         return NULL;
     }
     struct strview text;
-    struct node *root = load_file(composer, path, &text);
+    struct node *root = load_file(composer, path, entry->at, &text);
     struct strview package = root ? package_of(composer, entry, text, outer) : (struct strview){0};
     /* Said is only what was not composed: the rest is what was asked for. */
     return package.at ? compose(composer, root, group, package) : NULL;

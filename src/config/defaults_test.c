@@ -99,7 +99,7 @@ TEST(what_is_not_composed_is_said)
 TEST(files_that_cannot_be_composed_fail_the_whole)
 {
     check_compose("defaults: [list]\n", "is not a mapping", "");
-    check_compose("defaults: [broken]\n", "did not find", "");
+    check_compose("defaults: [broken]\n", "is not YAML that roost reads", "");
     check_compose("defaults: [loop]\n", "nested more than 8 deep, or name each other", "");
 }
 

@@ -21,9 +21,9 @@ static bool read_variable(struct reader *reader, const struct node *item, struct
         return false;
     }
     const struct node *key = item->pairs[0].key;
-    struct env_var var = {.name = {key->text, node_place(key)}};
+    struct env_var var = {.name = {.text = key->text, .at = node_place(key)}};
     const struct node *value = read_value(reader, item->pairs[0].value);
-    bool is_good = value && read_word(reader, value, "the value of a variable", &var.value);
+    bool is_good = value && read_process_word(reader, value, "the value of a variable", &var.value);
     if (!is_variable_name(key->text)) {
         diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,
                    "'%s' cannot be the name of an environment variable", quote(key->text).text);

@@ -130,7 +130,25 @@ bool want_keys(struct reader *reader, const struct node *mapping, const char *co
     return is_good;
 }
 
+bool want_open(struct reader *reader, const struct node *node, const char *what)
+{
+    if (!node->secret)
+        return true;
+    diag_error(reader->diag, ROOST_ERR_REFERENCE, node_place(node),
+               "%s comes from the secret variable '%s', but roost shows it in plans and logs", what,
+               quote(sv_from(node->secret->variable->name)).text);
+    diag_hint(reader->diag, "take it from a variable without KEY, TOKEN, SECRET, PASS, PASSWORD or "
+                            "CREDENTIAL in its name");
+    return false;
+}
+
 bool read_word(struct reader *reader, const struct node *node, const char *what, struct word *out)
+{
+    return want_open(reader, node, what) && read_process_word(reader, node, what, out);
+}
+
+bool read_process_word(struct reader *reader, const struct node *node, const char *what,
+                       struct word *out)
 {
     if (node->kind != NODE_SCALAR) {
         diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(node), "%s must be text, not %s",
@@ -145,7 +163,7 @@ bool read_word(struct reader *reader, const struct node *node, const char *what,
         diag_hint(reader->diag, "take the \\0 out of it");
         return false;
     }
-    *out = (struct word){node->text, node_place(node)};
+    *out = (struct word){node->text, node_place(node), node->secret};
     return true;
 }
 

@@ -49,8 +49,14 @@ void say_unknown(struct reader *reader, const struct node *key, const char *what
 void hint_known(struct reader *reader, const struct node *mapping, struct strview text,
                 const char *const *known);
 
-/* Scalars. On success *out is set. */
+/* Says so when the node holds a secret: for texts that plans, logs or folders show. */
+bool want_open(struct reader *reader, const struct node *node, const char *what);
+
+/* Scalars. On success *out is set. A word can be shown anywhere, so it must not hold a secret; a word that
+ * only processes get may hold one, and is shown by word_shown(). */
 bool read_word(struct reader *reader, const struct node *node, const char *what, struct word *out);
+bool read_process_word(struct reader *reader, const struct node *node, const char *what,
+                       struct word *out);
 bool read_int(struct reader *reader, const struct node *node, const char *what, int32_t min,
               int32_t max, int32_t *out);
 bool read_bool(struct reader *reader, const struct node *node, const char *what, bool *out);

@@ -9,6 +9,8 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "config/secret_values.h"
+#include "config/variables.h"
 
 static const struct node *fail(struct node *node)
 {
@@ -111,6 +113,14 @@ static struct strview unquote(struct strview text)
     return is_quoted ? sv_sub(text, 1, text.len - 1) : text;
 }
 
+/* The scalar is the value of a secret variable. */
+static bool mark_variable(struct resolver *resolver, struct node *made, struct strview name)
+{
+    const struct secret_variable *variable =
+        secrets_add_variable(resolver->secrets, resolver->arena, name, made->text);
+    return variable ? secret_mark(resolver, made, SV(SECRET_SHOWN), variable) : nomem(resolver);
+}
+
 /* oc.env:NAME or oc.env:NAME,default; the default may hold interpolations of its own. */
 static const struct node *call_env(struct resolver *resolver, struct node *node,
                                    struct strview args, struct place at)
@@ -144,6 +154,8 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
     }
     struct node *made = make(resolver, node, text);
     if (!made)
+        return fail(node);
+    if (value && resolver->secrets && is_secret_name(name) && !mark_variable(resolver, made, name))
         return fail(node);
     if (value) {
         made->state = RESOLVE_DONE; /* what is in the environment is never interpolated again */
@@ -241,17 +253,54 @@ static const struct node *interpolate(struct resolver *resolver, struct node *no
     return fail(node);
 }
 
+/* A text that is put together: as it is, and as it is shown. */
+struct joined {
+    struct text text, shown;
+    const struct secret *secret; /* the first in it, or NULL */
+};
+
+static void put(struct joined *joined, struct strview text)
+{
+    text_put(&joined->text, text);
+    text_put(&joined->shown, text);
+}
+
+static void put_piece(struct joined *joined, const struct node *piece)
+{
+    text_put(&joined->text, piece->text);
+    text_put(&joined->shown, piece->secret ? piece->secret->shown : piece->text);
+    joined->secret = joined->secret ? joined->secret : piece->secret;
+}
+
+static const struct node *make_joined(struct resolver *resolver, const struct node *node,
+                                      const struct joined *joined)
+{
+    if (joined->text.has_failed || joined->shown.has_failed) {
+        diag_nomem(resolver->diag);
+        return NULL;
+    }
+    struct node *made =
+        make(resolver, node, (struct strview){joined->text.bytes, joined->text.len});
+    struct strview shown = {joined->shown.bytes, joined->shown.len};
+    bool is_good = true;
+    if (made && joined->secret)
+        is_good = secret_mark(resolver, made, shown, joined->secret->variable);
+    else if (made && resolver->hidden)
+        is_good = secret_mark_found(resolver, made);
+    return is_good ? made : NULL;
+}
+
 /* Text with interpolations inside: every piece must be a scalar. */
 static const struct node *join(struct resolver *resolver, struct node *node)
 {
-    struct text out = TEXT_INIT;
+    struct joined out = {TEXT_INIT, TEXT_INIT, NULL};
     const struct node *made = NULL;
     for (size_t at = 0; at < node->text.len;) {
         size_t open = find_open(node->text, at);
         bool is_escaped = open < node->text.len && open > at && node->text.at[open - 1] == '\\';
-        text_put(&out, sv_sub(node->text, at, is_escaped ? open - 1 : open));
+        put(&out, sv_sub(node->text, at, is_escaped ? open - 1 : open));
         if (is_escaped) {
-            text_puts(&out, "${");
+            put(&out, SV("${"));
             at = open + 2;
             continue;
         }
@@ -272,7 +321,7 @@ static const struct node *join(struct resolver *resolver, struct node *node)
             made = piece;
             goto done;
         }
-        if (piece->kind != NODE_SCALAR || out.len + piece->text.len > TREE_SCALAR_MAX) {
+        if (piece->kind != NODE_SCALAR || out.text.len + piece->text.len > TREE_SCALAR_MAX) {
             diag_error(resolver->diag, ROOST_ERR_REFERENCE, node_place(node),
                        piece->kind != NODE_SCALAR ? "'%s' puts a list or mapping inside a text"
                                                   : "'%s' becomes too long a text",
@@ -284,15 +333,13 @@ static const struct node *join(struct resolver *resolver, struct node *node)
                 diag_hint(resolver->diag, "keep it within %d bytes", TREE_SCALAR_MAX);
             goto done;
         }
-        text_put(&out, piece->text);
+        put_piece(&out, piece);
         at = close;
     }
-    if (out.has_failed)
-        diag_nomem(resolver->diag);
-    else
-        made = make(resolver, node, (struct strview){out.bytes, out.len});
+    made = make_joined(resolver, node, &out);
 done:
-    text_release(&out);
+    text_release(&out.text);
+    text_release(&out.shown);
     return made;
 }
 
@@ -303,6 +350,8 @@ const struct node *resolve(struct resolver *resolver, struct node *node)
     if (node->state == RESOLVE_FAILED)
         return NULL;
     if (node->kind != NODE_SCALAR || find_open(node->text, 0) == node->text.len) {
+        if (resolver->hidden && node->kind == NODE_SCALAR && !secret_mark_found(resolver, node))
+            return fail(node);
         node->state = RESOLVE_DONE;
         return node->resolved = node;
     }

@@ -2,7 +2,10 @@
  *
  * A scalar that is one interpolation becomes the node it names, with that node's own place; text
  * around interpolations becomes a new scalar. Each node is resolved once and remembered, so chains
- * and repetitions cost what they are long, not what they expand to. */
+ * and repetitions cost what they are long, not what they expand to.
+ *
+ * What comes from a variable whose name speaks of a secret (is_secret_name) is marked on the node, and so
+ * is every text that it is put into: node->secret says how the text is shown. */
 #ifndef CONFIG_RESOLVE_H
 #define CONFIG_RESOLVE_H
 
@@ -25,6 +28,10 @@ struct resolver {
     struct node *root;
     const char *const *env; /* "NAME=value" entries, NULL-terminated; NULL = nothing is set */
     struct env_names *read;
+    struct secrets *secrets; /* gets every value that holds one; NULL = nothing is kept back */
+    /* Secret variables whose values are looked for in a text that a program wrote: it may have put them
+     * there. NULL-terminated; NULL = the text is not a program's. See secret_look_for. */
+    const char **hidden;
     struct diag *diag;
     int depth;
     size_t made;       /* bytes of new text */

@@ -1,5 +1,5 @@
 /* resolve_test.c - interpolations: paths, neighbours, environment, loops and bombs. */
-#include "config/resolve.h"
+#include "config/secret_values.h"
 
 #include "tests/tree_unit.h"
 
@@ -235,6 +235,62 @@ TEST(a_thousand_and_24_variables_are_looked_up_and_one_more_is_not)
     text_release(&yaml);
 }
 
+/* Checks how the value at `path` is shown with this environment; NULL = it holds no secret. `is_of_program`:
+ * values of secret variables are looked for. */
+static void check_shown(const char *yaml, const char *path, const char *const *env,
+                        bool is_of_program, const char *wanted)
+{
+    struct loaded loaded;
+    struct env_names read = {0};
+    struct secrets secrets = {0};
+    load_text(&loaded, sv_from(yaml));
+    struct resolver resolver = {.arena = &loaded.arena,
+                                .root = loaded.root,
+                                .env = env,
+                                .read = &read,
+                                .secrets = &secrets,
+                                .diag = &loaded.diag};
+    CHECK_FACT(yaml, !is_of_program || secret_look_for(&resolver));
+    const struct node *found = resolve_path(&resolver, path);
+    CHECK_FACT(yaml, found && !found->secret == !wanted);
+    CHECK_FACT(yaml, !wanted || sv_is(found->secret->shown, wanted));
+    load_release(&loaded);
+}
+
+TEST(what_comes_from_a_secret_variable_is_marked_with_what_is_shown)
+{
+    static const char *const secret_env[] = {"T_TOKEN=hunter2", "U_KEY=other", "HOME=/root", NULL};
+    static const char *const rows[][3] = {
+        {"b: ${oc.env:T_TOKEN}", "b", "***"},
+        {"b: Bearer ${oc.env:T_TOKEN}!", "b", "Bearer ***!"},
+        {"b: ${oc.env:T_TOKEN}${oc.env:U_KEY}", "b", "******"},
+        {"a: ${oc.env:T_TOKEN}\nb: ${a}", "b", "***"},
+        {"a: x${oc.env:T_TOKEN}\nb: ${a}-${a}", "b", "x***-x***"},
+        {"a: &a {x: '${oc.env:T_TOKEN}'}\nb: {<<: *a}", "b.x", "***"},
+        {"b: ${oc.env:UNSET_KEY,plain}", "b", NULL},
+        {"b: '${oc.env:UNSET_KEY,x${oc.env:T_TOKEN}}'", "b", "x***"},
+        {"b: ${oc.env:HOME}", "b", NULL},
+        {"b: hunter2", "b", NULL},
+        {"b: '\\${oc.env:T_TOKEN}'", "b", NULL},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++)
+        check_shown(rows[i][0], rows[i][1], secret_env, false, rows[i][2]);
+}
+
+TEST(secrets_that_a_program_wrote_out_are_found)
+{
+    static const char *const secret_env[] = {"T_TOKEN=hunter2-token", "U_KEY=short",
+                                             "V_KEY=hunter2-token-too", "HOME=/root/of/mine", NULL};
+    static const char *const rows[][2] = {
+        {"a: hunter2-token", "***"},     {"a: Bearer hunter2-token.", "Bearer ***."},
+        {"a: hunter2-token-too", "***"}, {"a: short", NULL},
+        {"a: /root/of/mine", NULL},      {"b: x\na: hunter2-token ${b}", "*** x"},
+        {"a: hunter2-toke", NULL},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++)
+        check_shown(rows[i][0], "a", secret_env, true, rows[i][1]);
+}
+
 RUN_TESTS(cmocka_unit_test(an_interpolation_is_the_value_it_names),
           cmocka_unit_test(the_environment_is_what_the_caller_handed_in),
           cmocka_unit_test(what_cannot_be_followed_is_said_at_its_place),
@@ -243,4 +299,6 @@ RUN_TESTS(cmocka_unit_test(an_interpolation_is_the_value_it_names),
           cmocka_unit_test(chains_of_64_are_followed_and_longer_ones_are_not),
           cmocka_unit_test(a_text_that_grows_beyond_64_kib_is_refused),
           cmocka_unit_test(all_texts_together_may_take_a_mebibyte_and_no_more),
-          cmocka_unit_test(a_thousand_and_24_variables_are_looked_up_and_one_more_is_not))
+          cmocka_unit_test(a_thousand_and_24_variables_are_looked_up_and_one_more_is_not),
+          cmocka_unit_test(what_comes_from_a_secret_variable_is_marked_with_what_is_shown),
+          cmocka_unit_test(secrets_that_a_program_wrote_out_are_found))

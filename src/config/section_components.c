@@ -29,6 +29,13 @@ static bool add_component(struct reader *reader, const struct node *key, struct 
                   "a name is 1 to 63 of A-Z a-z 0-9 _ . - and does not start with . or -");
         return false;
     }
+    if (is_run_file(name)) {
+        diag_error(reader->diag, ROOST_ERR_NAME, at,
+                   "'%s' cannot be a component name: a run keeps a file of that name in its folder",
+                   quote(name).text);
+        diag_hint(reader->diag, "choose another name");
+        return false;
+    }
     const struct component *before = find_component(reader, name);
     if (before) {
         diag_error(reader->diag, ROOST_ERR_NAME, at,
@@ -68,7 +75,7 @@ static bool add_label(struct reader *reader, struct placement_rule *rule, struct
     }
     const char *copy = read_copy(reader, label);
     if (copy)
-        rule->labels[rule->label_count++] = (struct word){sv_from(copy), at};
+        rule->labels[rule->label_count++] = (struct word){.text = sv_from(copy), .at = at};
     return copy != NULL;
 }
 
@@ -90,6 +97,8 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
             room += node->text.at[i] == ',';
     rule->labels = read_array(reader, struct word, room);
     if (!rule->labels)
+        return false;
+    if (!want_open(reader, node, "a label"))
         return false;
     if (node->kind == NODE_SCALAR) {
         yaml11_warn(node, reader->diag);
@@ -127,7 +136,7 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
 static void warn_base60(struct reader *reader, const struct node *scalar)
 {
     int64_t number;
-    if (!reader->is_composed || !scalar->is_plain ||
+    if (!reader->is_composed || !scalar->is_plain || scalar->secret ||
         number_parse(scalar->text, ROOST_RANK_MAX, &number) != NUMBER_OK || number < 60)
         return;
     diag_warn(
@@ -144,7 +153,7 @@ static bool read_placement_text(struct reader *reader, const struct node *node, 
     if (node->kind == NODE_SCALAR) {
         yaml11_warn_number(node, reader->diag);
         warn_base60(reader, node);
-        *out = (struct word){node->text, node_place(node)};
+        *out = (struct word){node->text, node_place(node), node->secret};
         return true;
     }
     diag_error(reader->diag, ROOST_ERR_RANK, node_place(node),

@@ -14,6 +14,14 @@ const struct launch_config *config_find_launch(const struct roost_config *config
     return NULL;
 }
 
+/* A word of a command. Errors name its program when it cannot be run, so that one must not be secret. */
+static bool read_command_word(struct reader *reader, const struct node *item, bool is_program,
+                              struct word *out)
+{
+    return (!is_program || want_open(reader, item, "the program of 'command'")) &&
+           read_process_word(reader, item, "each word of 'command'", out);
+}
+
 static void read_command(struct reader *reader, const struct node *node, struct launch_config *out)
 {
     if (node->kind != NODE_SEQUENCE || node->count == 0) {
@@ -27,8 +35,7 @@ static void read_command(struct reader *reader, const struct node *node, struct 
     out->command = read_array(reader, struct word, node->count);
     for (int32_t i = 0; out->command && i < node->count; i++) {
         const struct node *item = read_value(reader, node->items[i]);
-        if (item &&
-            read_word(reader, item, "each word of 'command'", &out->command[out->command_count]))
+        if (item && read_command_word(reader, item, i == 0, &out->command[out->command_count]))
             out->command_count++;
     }
     if (out->command_count > 0 && out->command[0].text.len == 0) {
@@ -45,9 +52,9 @@ static void read_env(struct reader *reader, const struct node *node, struct laun
     out->env = read_array(reader, struct env_var, node->count);
     for (int32_t i = 0; out->env && i < node->count; i++) {
         const struct node *key = node->pairs[i].key;
-        struct env_var var = {.name = {key->text, node_place(key)}};
+        struct env_var var = {.name = {.text = key->text, .at = node_place(key)}};
         const struct node *value = read_value(reader, node->pairs[i].value);
-        if (!value || !read_word(reader, value, "the value of a variable", &var.value))
+        if (!value || !read_process_word(reader, value, "the value of a variable", &var.value))
             continue;
         if (!is_variable_name(key->text)) {
             diag_error(reader->diag, ROOST_ERR_NAME, var.name.at,

@@ -24,8 +24,8 @@ struct place node_place(const struct node *node)
     enum { UNDERLINED_MAX = 1024 }; /* no terminal shows more */
     struct place at = {
         .source = node->source, .line = node->line, .column = node->column, .length = 1};
-    if (node->kind != NODE_SCALAR || node->text.len < 2)
-        return at;
+    if (node->kind != NODE_SCALAR || node->text.len < 2 || node->secret)
+        return at; /* how long a secret is, nobody is shown */
     if (node->text.len <= UNDERLINED_MAX && is_simple(node->text)) {
         at.length = (int32_t)node->text.len;
         return at;

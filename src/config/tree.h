@@ -33,6 +33,7 @@ struct node {
     const struct pair *by_key;   /* the pairs sorted, of large mappings; NULL = none */
     struct node *parent;         /* the container it was written in; NULL at the root */
     const struct node *resolved; /* see resolve.h */
+    const struct secret *secret; /* of a scalar that holds one: what is shown instead; else NULL */
     union {
         struct strview text; /* NODE_SCALAR */
         struct pair *pairs;  /* NODE_MAPPING, in the order written; merged ones behind */

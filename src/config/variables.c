@@ -82,3 +82,19 @@ bool is_roost_variable(struct strview name)
         return list[found].kind != VARIABLE_DEFAULT;
     return is_own_variable(name) || sv_starts(name, "RAY_EXPERIMENTAL_NOSET_");
 }
+
+bool is_secret_name(struct strview name)
+{
+    static const char *const words[] = {
+        "key",      "keys",      "token",  "tokens",     "secret",      "secrets",    "pass",
+        "password", "passwords", "passwd", "passphrase", "passphrases", "credential", "credentials",
+    };
+    for (size_t from = 0; from <= name.len;) {
+        size_t end = sv_find(name, '_', from);
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            if (sv_is_nocase(sv_sub(name, from, end), words[w]))
+                return true;
+        from = end + 1;
+    }
+    return false;
+}

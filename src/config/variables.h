@@ -85,4 +85,9 @@ bool is_own_variable(struct strview name);
  * Programs that serve several processes must not know it. */
 bool is_variable_of_one_process(struct strview name);
 
+/* The one rule for secrets: a variable whose name has one of these words between its underscores, in any
+ * case: KEY, TOKEN, SECRET, PASS, PASSWORD, PASSWD, PASSPHRASE, CREDENTIAL, and their plurals. Its value is
+ * for processes alone: *** stands for it in all that roost prints, records or exports. */
+bool is_secret_name(struct strview name);
+
 #endif

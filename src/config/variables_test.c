@@ -35,4 +35,41 @@ TEST(what_each_process_has_in_its_own_way_is_told_from_what_all_have)
                    is_variable_of_one_process(sv_from(rows[i].name)) == rows[i].is_of_one);
 }
 
-RUN_TESTS(cmocka_unit_test(what_each_process_has_in_its_own_way_is_told_from_what_all_have), )
+TEST(a_name_is_secret_by_its_whole_words)
+{
+    static const struct {
+        const char *name;
+        bool is_secret;
+    } rows[] = {
+        {"AWS_SECRET_ACCESS_KEY", true},
+        {"HF_TOKEN", true},
+        {"API_KEY", true},
+        {"DB_PASS", true},
+        {"MY_PASSWORD", true},
+        {"MYSQL_PASSWD", true},
+        {"SSH_PASSPHRASE", true},
+        {"GOOGLE_CREDENTIALS", true},
+        {"CREDENTIAL_FILE", true},
+        {"KEYS", true},
+        {"tokens", true},
+        {"My_Secrets_2", true},
+        {"KEY", true},
+        {"_KEY_", true},
+        {"MONKEY", false},
+        {"KEYBOARD", false},
+        {"PASSENGER", false},
+        {"PASSES", false},
+        {"TOKENIZER_PATH", false},
+        {"SECRETARY", false},
+        {"BYPASS_CACHE", false},
+        {"API-KEY", false},
+        {"KEY2", false},
+        {"__", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++)
+        CHECK_FACT(rows[i].name, is_secret_name(sv_from(rows[i].name)) == rows[i].is_secret);
+}
+
+RUN_TESTS(cmocka_unit_test(what_each_process_has_in_its_own_way_is_told_from_what_all_have),
+          cmocka_unit_test(a_name_is_secret_by_its_whole_words))

@@ -243,7 +243,7 @@ static void warn(const struct node *scalar, struct yaml11 reading, struct diag *
 
 void yaml11_warn(const struct node *scalar, struct diag *diag)
 {
-    if (!scalar->is_plain)
+    if (!scalar->is_plain || scalar->secret) /* what others read tells what it is */
         return;
     struct yaml11 reading = yaml11_read(scalar->text);
     bool is_same = reading.as_text[0] ? sv_is(scalar->text, reading.as_text)
@@ -263,7 +263,7 @@ static bool is_plain_number(struct strview text)
 
 void yaml11_warn_number(const struct node *scalar, struct diag *diag)
 {
-    if (!scalar->is_plain || is_plain_number(scalar->text))
+    if (!scalar->is_plain || scalar->secret || is_plain_number(scalar->text))
         return;
     /* What roost refuses as a number (0x3, 1_0, -1) is an error of its own, and quotes are no cure. */
     for (size_t i = 0; i < scalar->text.len; i++)

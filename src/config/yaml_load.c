@@ -6,10 +6,12 @@
 #include "config/yaml_load.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "config/yaml_mapping.h"
 
@@ -404,4 +406,24 @@ struct node *yaml_load(struct arena *arena, const struct source *source, struct 
     free(loader.scratch);
     free(loader.anchors);
     return is_good ? loader.root : NULL;
+}
+
+struct node *yaml_load_named(struct arena *arena, struct source *source, struct place at,
+                             size_t limit, const char *cure, struct diag *diag)
+{
+    struct roost_error found;
+    struct diag quiet = diag_start(NULL, &found);
+    char how[ROOST_ERROR_HINT_MAX];
+    if (!file_read_named(arena, source->name, at, limit, diag, &source->text))
+        return NULL;
+    struct node *root = yaml_load(arena, source, source->text, 1, 1, &quiet);
+    if (root && root->kind == NODE_MAPPING)
+        return root;
+    if (root)
+        found = (struct roost_error){
+            .code = ROOST_ERR_SCHEMA, .line = root->line, .column = root->column};
+    snprintf(how, sizeof how, "'roost check %s' shows the line", quote(sv_from(source->name)).text);
+    file_refuse_content(source->name, &found, root ? "a mapping" : "YAML that roost reads",
+                        root ? cure : how, diag);
+    return NULL;
 }

@@ -11,4 +11,10 @@
 struct node *yaml_load(struct arena *arena, const struct source *source, struct strview text,
                        int32_t line, int32_t column, struct diag *diag);
 
+/* Reads the file source->name, which the config names at `at`, into source->text. It must hold a mapping,
+ * and `cure` says how it would; of one that does not, nothing is quoted (base/file.h). NULL after saying
+ * why. */
+struct node *yaml_load_named(struct arena *arena, struct source *source, struct place at,
+                             size_t limit, const char *cure, struct diag *diag);
+
 #endif

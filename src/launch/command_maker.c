@@ -50,8 +50,16 @@ static bool find_cwd(struct command_maker *maker, const struct launch_options *o
     return maker->cwd != NULL;
 }
 
+/* A word of the command as this maker's processes have it. */
+static struct strview word_at(const struct command_maker *maker, int32_t index)
+{
+    struct word word = command_word(&maker->words, index);
+    return environment_word(&maker->environment, &word);
+}
+
 struct command_maker *command_maker_new(const struct commands *commands, int32_t component,
-                                        const struct run_values *values, struct arena *arena)
+                                        const struct run_values *values, enum words_for words,
+                                        struct arena *arena)
 {
     const struct component_commands *it = &commands->components[component];
     struct command_maker *maker = calloc(1, sizeof *maker);
@@ -70,11 +78,12 @@ struct command_maker *command_maker_new(const struct commands *commands, int32_t
                    .values = values,
                    .first_port = it->first_port,
                    .catches_failure = it->environment->catches_failure},
+        .words = words,
         .seen_node = -1,
     };
     maker->is_shared = true;
     for (int32_t i = 0; i < maker->words.count; i++)
-        maker->is_shared &= !percent_is_used(command_word(&maker->words, i).text);
+        maker->is_shared &= !percent_is_used(word_at(maker, i));
     maker->last = arena_zeroed(arena, const char *, maker->words.count + 1);
     if (maker->last && find_cwd(maker, &commands->options, it->launch))
         return maker;
@@ -118,7 +127,7 @@ static bool make_argv(struct command_maker *maker, struct process_command *out)
     }
     const char **argv = arena_array(maker->environment.arena, const char *, maker->words.count + 1);
     for (int32_t i = 0; argv && i < maker->words.count; i++) {
-        maker->last[i] = expand(maker, command_word(&maker->words, i).text, maker->last[i]);
+        maker->last[i] = expand(maker, word_at(maker, i), maker->last[i]);
         if (!maker->last[i])
             return false;
         argv[i] = maker->last[i];

@@ -349,7 +349,7 @@ bool commands_fill(struct commands *commands, const struct run_values *values, s
         struct process_command *list =
             arena_zeroed(&commands->arena, struct process_command, it->process_count);
         struct command_maker *maker =
-            list ? command_maker_new(commands, c, values, &commands->arena) : NULL;
+            list ? command_maker_new(commands, c, values, WORDS_REAL, &commands->arena) : NULL;
         bool is_good = maker != NULL;
         for (int32_t p = 0; is_good && p < it->process_count; p++)
             if (!values->only_node || it->placed->cluster_node_rank[p] == *values->only_node)

@@ -106,10 +106,14 @@ void commands_free(struct commands *commands);
 /* Builds the processes of a component in turn. */
 struct command_maker;
 
+/* Words as a process gets them, or with *** for what is secret in them. */
+enum words_for { WORDS_REAL, WORDS_SHOWN };
+
 /* Everything that is made comes from `arena`, and is good until the arena or the maker goes, the
  * maker's own memory too. NULL without memory. */
 struct command_maker *command_maker_new(const struct commands *commands, int32_t component,
-                                        const struct run_values *values, struct arena *arena);
+                                        const struct run_values *values, enum words_for words,
+                                        struct arena *arena);
 
 /* False without memory. */
 bool command_maker_make(struct command_maker *maker, int32_t rank, struct process_command *out);

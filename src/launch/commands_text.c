@@ -3,6 +3,7 @@
  * process. Two passes: the first finds out what is alike. */
 #include <string.h>
 
+#include "config/variables.h"
 #include "launch/commands_view.h"
 
 struct view {
@@ -49,7 +50,8 @@ static void compare_env(struct alike *alike, const struct process_command *other
 static bool find_alike(struct alike *alike, const struct commands *commands, int32_t component,
                        const struct run_values *values, struct arena *arena)
 {
-    struct command_maker *maker = command_maker_new(commands, component, values, arena);
+    struct command_maker *maker =
+        command_maker_new(commands, component, values, WORDS_SHOWN, arena);
     bool is_good = maker && command_maker_make(maker, 0, &alike->first);
     command_maker_free(maker);
     if (!is_good)
@@ -90,7 +92,7 @@ static void put_entry(struct text *out, const char *entry)
     struct strview value = sv_sub(all, equals + 1, all.len);
     text_put(out, sv_sub(all, 0, equals + 1));
     if (is_secret_name(sv_sub(all, 0, equals)))
-        text_puts(out, "***");
+        text_puts(out, SECRET_SHOWN);
     else if (value.len > 0)
         put_shell_word(out, value);
 }

@@ -1,21 +1,10 @@
-/* commands_view.c - what both views need: secrets, shell words, a walk that forgets; and JSON. */
+/* commands_view.c - what both views need: shell words, a walk that forgets; and JSON. */
 #include "launch/commands_view.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
-
-bool is_secret_name(struct strview name)
-{
-    static const char *const words[] = {"key", "token", "secret", "pass"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        size_t len = strlen(words[w]);
-        for (size_t i = 0; i + len <= name.len; i++)
-            if (sv_is_nocase(sv_sub(name, i, i + len), words[w]))
-                return true;
-    }
-    return false;
-}
+#include "config/variables.h"
 
 /* How a shell takes the character at the front of a word. */
 enum shell_kind { SHELL_BARE, SHELL_QUOTED, SHELL_ESCAPED };
@@ -57,7 +46,7 @@ void put_shell_word(struct text *out, struct strview word)
         enum shell_kind kind = shell_kind(at, end, &len);
         worst = kind > worst ? kind : worst;
     }
-    if (worst == SHELL_BARE) {
+    if (worst == SHELL_BARE || sv_is(word, SECRET_SHOWN)) {
         text_put(out, word);
         return;
     }
@@ -76,7 +65,8 @@ bool command_walk_to(struct command_walk *walk, int32_t component, int32_t rank,
     if (walk->maker && (walk->component != component || walk->made == KEPT))
         command_walk_release(walk);
     if (!walk->maker) {
-        walk->maker = command_maker_new(walk->commands, component, walk->values, &walk->arena);
+        walk->maker =
+            command_maker_new(walk->commands, component, walk->values, WORDS_SHOWN, &walk->arena);
         walk->component = component;
         walk->made = 0;
     }
@@ -106,7 +96,8 @@ void command_put_json(struct text *out, const struct process_command *process)
         text_puts(out, i ? ", " : "");
         text_json(out, name);
         text_puts(out, ": ");
-        text_json(out, is_secret_name(name) ? SV("***") : sv_sub(entry, equals + 1, entry.len));
+        text_json(out,
+                  is_secret_name(name) ? SV(SECRET_SHOWN) : sv_sub(entry, equals + 1, entry.len));
     }
     text_puts(out, "}, \"cwd\": ");
     if (process->cwd)

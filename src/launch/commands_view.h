@@ -1,13 +1,11 @@
 /* commands_view.h - commands as people and programs read them. Only what the config and roost set is
- * shown, not what is inherited; values of variables whose names speak of secrets are shown as ***. */
+ * shown, not what is inherited. What comes from a secret variable, and the values of variables that are
+ * secret by their own name, are shown as ***. */
 #ifndef LAUNCH_COMMANDS_VIEW_H
 #define LAUNCH_COMMANDS_VIEW_H
 
 #include "base/text.h"
 #include "launch/commands.h"
-
-/* Names with KEY, TOKEN, SECRET or PASS in them, in any case. */
-bool is_secret_name(struct strview name);
 
 /* A word as a shell would take it: quoted where it must be, control bytes as $'\x1b'. */
 void put_shell_word(struct text *out, struct strview word);

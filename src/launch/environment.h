@@ -54,18 +54,26 @@ struct slot;
 
 /* Makes one process after the other (recipe.c). What is kept from one to the next is a recipe for
  * processes of one kind, since neighbours are nearly always of one kind. Starts zeroed but for the
- * first five and seen_node, which is -1. */
+ * first six and seen_node, which is -1. */
 struct environment_maker {
     const struct commands *commands;
     const struct component_commands *component;
     struct arena *arena;
     struct text *scratch;
     struct value_source source;
+    enum words_for words;
     int32_t group, env, type;                /* the recipe's; group -1 = there is none yet */
     int32_t seen_group, seen_node, seen_env; /* of the process before */
     struct slot *slots;                      /* [name_count] */
     const char *interpreter;                 /* of the env_config, or NULL */
 };
+
+/* The text of a word of the config as the maker's processes have it. */
+static inline struct strview environment_word(const struct environment_maker *maker,
+                                              const struct word *word)
+{
+    return maker->words == WORDS_SHOWN ? word_shown(word) : word->text;
+}
 
 /* Fills out->env and own_count for the process; false without memory. */
 bool environment_make(struct environment_maker *maker, int32_t rank, struct process_command *out);

@@ -17,7 +17,7 @@ struct roost_processes *roost_processes_new(const struct roost_processes_options
 {
     /* A program that places by strategies has no config: one that says nothing. */
     static const struct roost_config nothing = {.source = {.name = ""}};
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(options->config, report, err);
     struct roost_processes *processes = calloc(1, sizeof *processes);
     if (!processes) {
         diag_nomem(&diag);
@@ -75,7 +75,7 @@ enum roost_code roost_processes_fill(struct roost_processes *processes,
                                      const struct roost_process_values *values,
                                      struct roost_error *err)
 {
-    struct diag diag = diag_start(NULL, err);
+    struct diag diag = config_diag(processes->commands->options.config, NULL, err);
     processes->values = (struct run_values){.run_id = values->run_id,
                                             .name_space = values->name_space,
                                             .master_addr = values->master_addr,

@@ -64,15 +64,16 @@ static bool set_config(struct environment_maker *maker, const struct env_var *va
     struct slot *slot = &maker->slots[index];
     bool is_joined = !it->is_replacing && is_path_variable(var->name.text);
     struct strview under = is_joined ? current(maker, index) : SV("");
-    if (has_words && percent_is_used(var->value.text)) {
-        *slot = (struct slot){.kind = SLOT_WORDS, .words = var->value.text, .under = under};
+    struct strview value = environment_word(maker, &var->value);
+    if (has_words && percent_is_used(value)) {
+        *slot = (struct slot){.kind = SLOT_WORDS, .words = value, .under = under};
         return true;
     }
     start_entry(maker, index);
     if (is_joined)
-        path_merge(maker->scratch, var->value.text, under);
+        path_merge(maker->scratch, value, under);
     else
-        text_put(maker->scratch, var->value.text);
+        text_put(maker->scratch, value);
     *slot = (struct slot){.kind = SLOT_FIXED, .text = keep(maker, NULL)};
     return slot->text != NULL;
 }

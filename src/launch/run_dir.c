@@ -95,10 +95,10 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
         memcpy(dir->path, path, (size_t)len + 1);
         if (base && !is_taken) /* before the page: a run that is killed now can still be found */
             link_run(dir, env);
-        dir->page = is_taken ? -1 : private_file_create(dir->fd, "run.json", &err);
+        dir->page = is_taken ? -1 : private_file_create(dir->fd, RUN_PAGE, &err);
         if (dir->page >= 0)
             return true;
-        is_taken = is_taken || faccessat(dir->fd, "run.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        is_taken = is_taken || faccessat(dir->fd, RUN_PAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         close(dir->fd);
         dir->fd = -1;
         if (!is_taken) {
@@ -146,8 +146,8 @@ bool run_boot_id(char out[RUN_BOOT_MAX])
 
 static void clear(int fd)
 {
-    (void)unlinkat(fd, "run.json", 0);
-    (void)unlinkat(fd, "records.jsonl", 0);
+    (void)unlinkat(fd, RUN_PAGE, 0);
+    (void)unlinkat(fd, RUN_RECORDS, 0);
     lost_forget(fd);
 }
 
@@ -166,10 +166,10 @@ static bool is_unborn(int fd)
     for (struct dirent *entry; is_so && (entry = readdir(dir));) {
         const char *name = entry->d_name;
         bool may_have_bytes = name[0] == '.'; /* the folders, and the lives that have not begun */
-        is_so = may_have_bytes ||
-                ((strcmp(name, "run.json") == 0 || strcmp(name, "records.jsonl") == 0) &&
-                 fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
-                 info.st_size == 0);
+        is_so =
+            may_have_bytes || ((strcmp(name, RUN_PAGE) == 0 || strcmp(name, RUN_RECORDS) == 0) &&
+                               fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                               S_ISREG(info.st_mode) && info.st_size == 0);
     }
     closedir(dir);
     return is_so;

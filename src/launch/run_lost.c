@@ -24,7 +24,7 @@ static char *read_records(int fd, size_t *out_len)
 void run_find_record(const struct roost_run *run, struct roost_event *event)
 {
     const char *component = run->components[event->component].name;
-    int fd = openat(run->dir.fd, "records.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(run->dir.fd, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
     size_t len = 0;

@@ -314,7 +314,7 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
     static const char *const no_env[] = {NULL};
     static const struct roost_config no_config = {.source = {.name = ""}};
     struct roost_run_options given = *options;
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(options->config, report, err);
     given.env = given.env ? given.env : no_env;
     given.config = given.config ? given.config : &no_config;
     struct birth birth = {

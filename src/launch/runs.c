@@ -95,7 +95,7 @@ static bool read_pid(struct json_token token, int32_t *out)
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
 {
     struct diag diag = {0};
-    struct json_reader *reader = json_reader_from_text("run.json", page, NULL);
+    struct json_reader *reader = json_reader_from_text(RUN_PAGE, page, NULL);
     struct json_token token;
     if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
         json_reader_free(reader);
@@ -129,7 +129,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
 static enum run_state read_end(int dir, bool *out_is_known)
 {
     char tail[TAIL_MAX + 1];
-    int fd = openat(dir, "records.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
     off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
     ssize_t got = size > 0 ? file_read_at(fd, tail, TAIL_MAX, from) : 0;
@@ -220,7 +220,7 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
     if (dir < 0)
         return false;
     bool is_ours = fstat(dir, &info) == 0 && info.st_uid == geteuid();
-    int fd = is_ours ? openat(dir, "run.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int fd = is_ours ? openat(dir, RUN_PAGE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
     bool is_stale =
         is_ours && fd < 0 && errno == ENOENT && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;

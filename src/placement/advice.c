@@ -168,7 +168,7 @@ static bool has_env_configs(const struct roost_config *config)
 void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
                        const struct roost_cluster *cluster, struct roost_report *report)
 {
-    struct diag diag = diag_start(report, NULL);
+    struct diag diag = config_diag(config, report, NULL);
     struct arena scratch = ARENA_INIT;
     int32_t *before = has_env_configs(config)
                           ? arena_array(&scratch, int32_t, (size_t)cluster->node_count + 1)

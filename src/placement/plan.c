@@ -201,7 +201,7 @@ struct roost_plan *roost_plan_new(const struct roost_config *config,
                                   struct roost_report *report, struct roost_error *err)
 {
     static const struct roost_plan_options defaults;
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(config, report, err);
     struct roost_plan *plan = calloc(1, sizeof *plan);
     if (!plan) {
         diag_nomem(&diag);
@@ -282,7 +282,7 @@ static bool check_rule(const struct roost_config *config, const struct placement
 enum roost_code roost_plan_check_texts(const struct roost_config *config,
                                        struct roost_report *report, struct roost_error *err)
 {
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(config, report, err);
     struct arena scratch = ARENA_INIT;
     struct text_size *sizes = arena_zeroed(&scratch, struct text_size, config->rule_count);
     if (!sizes)

@@ -12,7 +12,7 @@ static void describe(const char *text, struct rank_bounds bounds, struct text *o
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
     struct rank_text parsed;
-    struct word word = {source.text, source_place(&source, 0, 1)};
+    struct word word = {.text = source.text, .at = source_place(&source, 0, 1)};
     out->len = 0;
     bool is_good =
         rank_text_read(&arena, word, &diag, &parsed) && rank_text_bind(&parsed, &bounds, &diag);
@@ -129,7 +129,7 @@ TEST(every_malformed_entry_is_said_not_only_the_first)
     struct arena arena = ARENA_INIT;
     struct diag diag = diag_start(NULL, NULL);
     struct rank_text parsed;
-    struct word word = {SV("a,0,b:c,1:,:2"), NOWHERE};
+    struct word word = {.text = SV("a,0,b:c,1:,:2")};
     assert_false(rank_text_read(&arena, word, &diag, &parsed));
     assert_int_equal(diag.errors, 5);
     arena_release(&arena);
@@ -181,11 +181,11 @@ TEST(processes_are_counted_from_the_last_entry)
     struct diag diag = diag_start(NULL, NULL);
     struct rank_text parsed;
     assert_true(
-        rank_text_read(&arena, (struct word){SV("0-1:0-3,3-5,7:7-8"), NOWHERE}, &diag, &parsed));
+        rank_text_read(&arena, (struct word){.text = SV("0-1:0-3,3-5,7:7-8")}, &diag, &parsed));
     assert_true(parsed.has_processes);
     assert_true(rank_text_bind(&parsed, &eight, &diag));
     assert_int_equal(rank_text_processes(&parsed), 9);
-    assert_true(rank_text_read(&arena, (struct word){SV("0-1"), NOWHERE}, &diag, &parsed));
+    assert_true(rank_text_read(&arena, (struct word){.text = SV("0-1")}, &diag, &parsed));
     assert_false(parsed.has_processes);
     arena_release(&arena);
 }

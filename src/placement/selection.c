@@ -48,7 +48,7 @@ static bool find_groups(struct selection *selection, struct arena *arena,
                         const struct roost_cluster *cluster, const struct word *labels,
                         int32_t count, struct diag *diag)
 {
-    const struct word all = {SV("cluster"), NOWHERE};
+    const struct word all = {.text = SV("cluster")};
     if (count == 0) {
         labels = &all;
         count = 1;

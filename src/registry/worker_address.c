@@ -5,6 +5,14 @@
 
 bool group_name_check(struct strview name, struct diag *diag)
 {
+    if (is_run_file(name)) {
+        diag_error(
+            diag, ROOST_ERR_NAME, NOWHERE,
+            "'%s' cannot be the name of a group: a run keeps a file of that name in its folder",
+            quote(name).text);
+        diag_hint(diag, "choose another name");
+        return false;
+    }
     if (is_name(name))
         return true;
     diag_error(diag, ROOST_ERR_NAME, NOWHERE, "'%s' cannot be the name of a group",

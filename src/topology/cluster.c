@@ -11,16 +11,17 @@ bool roost_cluster_is_spec(const char *text)
     return digits > 0 && text[digits] == 'x' && text[digits + 1] >= '0' && text[digits + 1] <= '9';
 }
 
-static bool find_nodes(struct roost_cluster *cluster, const char *text, const char *snapshot,
-                       struct place at, struct diag *diag)
+static bool find_nodes(struct roost_cluster *cluster, const struct roost_cluster_options *options,
+                       const char *text, struct place at, struct diag *diag)
 {
+    const char *snapshot = options->snapshot;
     if (snapshot)
         return topology_from_snapshot_text(cluster, text, snapshot, diag);
     if (strcmp(text, "local") == 0)
         return topology_from_local(cluster, diag);
     if (roost_cluster_is_spec(text))
         return topology_from_spec(cluster, sv_from(text), at, diag);
-    return topology_from_snapshot(cluster, text, at, diag);
+    return topology_from_snapshot(cluster, text, at, !options->text, diag);
 }
 
 /* Fewer nodes than wanted is an error; of more, the first are taken. */
@@ -116,7 +117,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
         return false;
     }
     return check_num_nodes(options->num_nodes, config, diag) &&
-           find_nodes(cluster, text, options->snapshot, at, diag) &&
+           find_nodes(cluster, options, text, at, diag) &&
            topology_order_nodes(cluster, text, diag) &&
            (config ? apply_config(cluster, config, diag)
                    : cut_to_num_nodes(cluster, options->num_nodes, NOWHERE, diag)) &&
@@ -126,7 +127,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
 struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
                                         struct roost_report *report, struct roost_error *err)
 {
-    struct diag diag = diag_start(report, err);
+    struct diag diag = config_diag(options->config, report, err);
     struct roost_cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster) {
         diag_nomem(&diag);

@@ -75,8 +75,9 @@ int32_t node_count_units(const struct cluster_node *node, struct strview type);
 
 bool topology_from_spec(struct roost_cluster *cluster, struct strview text, struct place at,
                         struct diag *diag);
+/* `is_named`: a config names the file, at `at`. */
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
-                            struct diag *diag);
+                            bool is_named, struct diag *diag);
 /* The same for a snapshot in memory; `name` is what it is called in errors. */
 bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
                                  struct diag *diag);

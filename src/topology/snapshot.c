@@ -2,7 +2,10 @@
  *
  * Streamed: the file may be a gigabyte, memory follows the nodes in it. A plan document is a
  * snapshot too, as it holds the same `cluster`. Keys that are not known are left alone, so that later
- * versions may add some; node groups come from the config, not from here. */
+ * versions may add some; node groups come from the config, not from here.
+ *
+ * A file that a config names may be anything that its user can read. It is proven to be a snapshot when
+ * its first key is "roost"; before that nothing of it is quoted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -155,9 +158,12 @@ static bool read_document(struct snapshot *snapshot)
     if (token.kind != JSON_OBJECT) /* what it is instead has nothing to say */
         return snapshot_refuse(snapshot, token, "a snapshot", "an object",
                                "{\"roost\": 1, \"cluster\": {\"nodes\": [...]}}");
-    bool has_cluster = false;
+    bool has_cluster = false, is_first = true;
     struct json_token key;
     while ((key = snapshot_next(snapshot)).kind == JSON_KEY) {
+        if (is_first && sv_is(key.text, "roost"))
+            snapshot->diag = snapshot->known;
+        is_first = false;
         bool is_cluster = sv_is(key.text, "cluster");
         has_cluster |= is_cluster;
         bool is_good = is_cluster                 ? read_cluster(snapshot)
@@ -229,6 +235,9 @@ static struct json_reader *open_reader(const char *path, struct input *input)
     return reader;
 }
 
+/* Who chose the document: the person who runs roost, a config, or a program that has it in memory. */
+enum snapshot_from { SNAPSHOT_FILE, SNAPSHOT_NAMED, SNAPSHOT_TEXT };
+
 /* Moves the nodes into the cluster. */
 static bool keep_nodes(struct snapshot *snapshot)
 {
@@ -249,14 +258,26 @@ static bool keep_nodes(struct snapshot *snapshot)
 
 /* Reads the document of `json`, which it takes; NULL = there was no memory for it. */
 static bool read_snapshot(struct roost_cluster *cluster, struct json_reader *json, const char *name,
-                          bool is_file, struct diag *diag)
+                          enum snapshot_from from, struct diag *diag)
 {
-    struct snapshot snapshot = {.cluster = cluster, .diag = diag, .json = json, .is_file = is_file};
+    struct roost_error found;
+    struct diag quiet = diag_start(NULL, &found);
+    struct snapshot snapshot = {.cluster = cluster,
+                                .diag = from == SNAPSHOT_NAMED ? &quiet : diag,
+                                .known = diag,
+                                .json = json,
+                                .is_file = from != SNAPSHOT_TEXT};
     size_t errors = diag->errors;
     bool is_whole = json && read_document(&snapshot);
     if (!json)
         diag_nomem(diag);
     json_reader_free(json);
+    if (quiet.errors)
+        file_refuse_content(
+            name, &found, "a roost snapshot",
+            "a snapshot starts with {\"roost\": 1; pass the file as --cluster to see "
+            "its lines",
+            diag);
     bool is_good = is_whole && keep_nodes(&snapshot);
     free(snapshot.nodes);
     if (is_good && diag->errors == errors)
@@ -270,14 +291,17 @@ static bool read_snapshot(struct roost_cluster *cluster, struct json_reader *jso
 bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
                                  struct diag *diag)
 {
-    return read_snapshot(cluster, json_reader_from_text(name, sv_from(text), NULL), name, false,
-                         diag);
+    return read_snapshot(cluster, json_reader_from_text(name, sv_from(text), NULL), name,
+                         SNAPSHOT_TEXT, diag);
 }
 
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
-                            struct diag *diag)
+                            bool is_named, struct diag *diag)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *kind = NULL;
+    int fd = is_named ? file_open_named(path, &kind) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && kind)
+        return file_refuse_kind(path, kind, at, diag);
     if (fd < 0) {
         const char *why = strerrordesc_np(errno);
         diag_error(diag, ROOST_ERR_IO, at, "cannot open cluster '%s': %s",
@@ -286,7 +310,8 @@ bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, str
         return false;
     }
     struct input input = {.fd = fd};
-    bool is_good = read_snapshot(cluster, open_reader(path, &input), path, true, diag);
+    bool is_good = read_snapshot(cluster, open_reader(path, &input), path,
+                                 is_named ? SNAPSHOT_NAMED : SNAPSHOT_FILE, diag);
     free(input.ahead);
     close(fd);
     return is_good;

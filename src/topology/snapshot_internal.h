@@ -13,7 +13,8 @@
 struct snapshot {
     struct roost_cluster *cluster;
     struct json_reader *json;
-    struct diag *diag;
+    struct diag *diag;  /* what is wrong goes here: nowhere, as long as the file is not proven */
+    struct diag *known; /* what it is when the first key has proven it to be a snapshot */
     struct cluster_node *nodes; /* grows; moves into the arena at the end */
     int32_t count, room;
     bool is_file;        /* which somebody can open, and find the lines of */

@@ -1,6 +1,26 @@
 /* fuzz_config.c - any bytes, as a config, planned on 2x4 in both modes.
- * A plan has rows that are right and can be rendered; a refusal says where, inside the file. */
+ * A plan has rows that are right and can be rendered; a refusal says where, inside the file. Nothing that
+ * is said or rendered holds the value of a secret variable. */
 #include "tests/fuzz/check.h"
+
+#define SECRET "q7-zX9.w2"
+
+static void check_hidden(const char *text)
+{
+    CHECK(!text || !strstr(text, SECRET));
+}
+
+/* A file that has the secret itself may show it. */
+static void check_report_hides(const struct roost_report *report, struct strview bytes)
+{
+    if (bytes.len && memmem(bytes.at, bytes.len, SECRET, strlen(SECRET)))
+        return;
+    for (size_t i = 0; i < roost_report_count(report); i++) {
+        check_hidden(roost_report_at(report, i)->message);
+        check_hidden(roost_report_at(report, i)->hint);
+        check_hidden(roost_report_at(report, i)->source_line);
+    }
+}
 
 static void check_plan(const struct roost_plan *plan, const struct roost_config *config,
                        const struct roost_cluster *cluster, struct roost_report *report,
@@ -25,6 +45,8 @@ static void check_plan(const struct roost_plan *plan, const struct roost_config 
         CHECK(roost_render_plan_json(plan, cluster, NULL, keep_bytes, &json) == ROOST_OK);
         CHECK(roost_render_plan_text(plan, cluster, NULL, NULL, keep_bytes, &text) == ROOST_OK);
         check_json(&json);
+        check_hidden(text_string(&json));
+        check_hidden(text_string(&text));
     }
     text_release(&json);
     text_release(&text);
@@ -55,7 +77,7 @@ static void check_bundles(const struct roost_config *config, const struct roost_
 
 static void check_mode(struct strview bytes, enum roost_mode mode)
 {
-    static const char *const env[] = {"HOME=/root", "N=1", NULL};
+    static const char *const env[] = {"HOME=/root", "N=1", "A_KEY=" SECRET, NULL};
     struct roost_config_options options = {.path = "config.yaml",
                                            .text = bytes.at,
                                            .text_len = bytes.len,
@@ -85,6 +107,7 @@ static void check_mode(struct strview bytes, enum roost_mode mode)
         roost_config_free(config);
     }
     check_report(report, "config.yaml", bytes);
+    check_report_hides(report, bytes);
     check_rendered(report);
     roost_report_free(report);
 

@@ -64,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rank_text text;
     CHECK(report);
     check_set(source.text);
-    bool is_good = rank_text_read(&arena, (struct word){source.text, source_place(&source, 0, 1)},
-                                  &diag, &text);
+    bool is_good = rank_text_read(
+        &arena, (struct word){.text = source.text, .at = source_place(&source, 0, 1)}, &diag,
+        &text);
     CHECK(is_good == (diag.errors == 0));
     is_good = rank_text_bind(&text, &bounds, &diag) && is_good;
     CHECK(is_good == (diag.errors == 0));

@@ -97,7 +97,8 @@ static enum roost_code make_commands(const struct roost_config *config,
 /* config -> cluster -> plan -> advice -> renderings, as the program does it. */
 static struct result run_scenario(const struct scenario *it)
 {
-    static const char *const env[] = {"HOME=/root", NULL};
+    static const char *const env[] = {"HOME=/root", "A_TOKEN=hunter2\033token", NULL};
+    static const char *const keys[] = {"cluster", "cluster.node_groups"};
     struct result result = {0};
     struct roost_report *report = roost_report_new();
     if (!report)
@@ -109,6 +110,8 @@ static struct result run_scenario(const struct scenario *it)
         .overrides = it->overrides,
         .env = env,
         .follow_defaults = it->follows_defaults,
+        .line_keys = keys,
+        .line_key_count = it->is_of_program ? sizeof keys / sizeof *keys : 0,
         .reads_model = it->mode == ROOST_MODE_MODEL_PARALLEL,
     };
     while (it->overrides[reading.override_count])
@@ -160,7 +163,8 @@ static const struct scenario scenarios[] = {
          "      label: gpu\n"
          "      node_ranks: 0\n"
          "      env_configs:\n"
-         "        - {node_ranks: all, env_vars: [{A: yes}, {B: \"${oc.env:HOME}/x\"}, {RANK: 0}],\n"
+         "        - {node_ranks: all, env_vars: [{A: yes}, {B: \"${oc.env:HOME}/x\"}, {RANK: 0},\n"
+         "           {C: \"Bearer ${oc.env:A_TOKEN}\"}],\n"
          "           python_interpreter_path: /bin/python}\n"
          "    - {label: arms, node_ranks: [0, 1], hardware: {type: Franka, configs: [\n"
          "        {node_rank: 0, robot_ip: 10.0.0.1, camera_serials: [a, b]}, {node_rank: 1}]}}\n"
@@ -177,7 +181,8 @@ static const struct scenario scenarios[] = {
          "roost:\n"
          "  engine: local\n"
          "  launch:\n"
-         "    actor: {command: [./train, \"%{RANK}\", \"${oc.env:HOME,x}\"], restart: never,\n"
+         "    actor: {command: [./train, \"%{RANK}\", \"${oc.env:HOME,x}\", "
+         "\"${oc.env:A_TOKEN}\"], restart: never,\n"
          "            env: {LOG: debug, PATH: \"/x/%{RANK}\"}, ports: {http: {hand_over: yes}}, "
          "ready: {port: http}, after: [env]}\n"
          "    critic: {isolate: false, local_rank: zero, cwd: /tmp, bind: {cpu: all}}\n",
@@ -190,6 +195,12 @@ static const struct scenario scenarios[] = {
      .follows_defaults = true},
     {.name = "a snapshot", .file = "snapshot.yaml", .cluster = "snapshot.json"},
     {.name = "a snapshot with facts", .file = "snapshot.yaml", .cluster = "facts.json"},
+    {.name = "a text that a program wrote",
+     .yaml = "cluster: {num_nodes: 1, component_placement: {a: 0}, node_groups: [{label: g,\n"
+             "  node_ranks: 0, env_configs: [{node_ranks: 0, env_vars: [{A: \"x "
+             "hunter2\\etoken\"}]}]}]}\n",
+     .cluster = "1x2",
+     .is_of_program = true},
     {.name = "the cluster of the config",
      .yaml =
          "cluster: {num_nodes: 1, component_placement: {a: all}}\nroost: {cluster: \"1x2,1x0\"}\n"},
@@ -220,7 +231,7 @@ static const struct scenario scenarios[] = {
     {.name = "many errors",
      .yaml =
          "cluster:\n"
-         "  num_nodes: x\n"
+         "  num_nodes: ${oc.env:A_TOKEN}\n"
          "  nodegroup: 1\n"
          "  node_groups:\n"
          "    - {label: node, node_ranks: 9}\n"

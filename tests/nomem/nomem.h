@@ -27,7 +27,7 @@ struct scenario {
     const char *cluster; /* a spec, or the name of a file in the folder */
     const char *overrides[4];
     enum roost_mode mode;
-    bool is_lenient, follows_defaults;
+    bool is_lenient, follows_defaults, is_of_program;
 };
 
 /* A thing to do with memory that may fail; what it needs to know is in the scenario, or nothing. */

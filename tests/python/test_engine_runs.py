@@ -363,3 +363,10 @@ def test_a_ready_file_of_an_earlier_run_does_not_count(plain_engine: Engine) -> 
     done = plain_engine.finish(driver)
     assert done.returncode == 3
     assert done.stdout.index("[first/0] up") < done.stdout.index("[second/0] after")
+
+
+@pytest.mark.parametrize("name", ["run.json", "records.jsonl"])
+def test_no_component_takes_the_name_of_a_file_of_the_run(plain_engine: Engine, name: str) -> None:
+    done = plain_engine.run(plain_engine.config({name: {"command": ["true"]}}))
+    assert done.returncode == 3 and f"'{name}' cannot be a component name" in done.stderr
+    assert plain_engine.runs() == []

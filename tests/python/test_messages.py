@@ -34,6 +34,8 @@ HELPERS = {
     "say_unknown": ([2], "detected in {}"),
     "say_missing": ([2, 3], ": error: Missing fields '['{}']' detected in {}"),
     "read_word": ([2], ": error: {} must be text, not "),
+    "read_process_word": ([2], ": error: {} must be text, not "),
+    "want_open": ([2], ": error: {} comes from the secret variable "),
     "read_int": ([2], ": error: {} must be a whole number from "),
     "read_bool": ([2], ": error: {} must be true or false, not "),
     "read_choice": ([2], ": error: {} cannot be '"),

@@ -174,7 +174,7 @@ static void complete(int run_dir, int records, bool is_crash)
 static void record(int run_dir, bool is_crash)
 {
     int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (is_crash ? O_CREAT : 0);
-    int records = openat(run_dir, "records.jsonl", flags, 0600);
+    int records = openat(run_dir, RUN_RECORDS, flags, 0600);
     if (records < 0)
         return;
     complete(run_dir, records, is_crash);

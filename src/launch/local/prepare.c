@@ -195,7 +195,7 @@ static int open_records(struct supervisor *supervisor)
     enum { RECORD_LEN = 256 };
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
     off_t room = (off_t)RECORD_LEN * (supervisor->setup.process_count + 1);
-    supervisor->records = openat(supervisor->run_dir, "records.jsonl", flags, 0600);
+    supervisor->records = openat(supervisor->run_dir, RUN_RECORDS, flags, 0600);
     if (supervisor->records >= 0 &&
         (fallocate(supervisor->records, FALLOC_FL_KEEP_SIZE, 0, room) == 0 ||
          (errno != ENOSPC && errno != EDQUOT))) {
