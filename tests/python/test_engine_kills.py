@@ -21,22 +21,16 @@ from pathlib import Path
 import pytest
 from conftest import WHO
 from engine import ROOST, Engine, children_of, wait_gone, wait_state
+from run_under_test import words_of
 
 KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
 SHARDS = 8  # tests that pytest can deal out
 PATIENCE = 20.0  # seconds: far beyond what is measured in the bench, for a machine that is busy
 
 
-def is_keeper(pid: int) -> bool:
-    try:
-        return b"--keeper" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
 def parts_of(driver: int) -> dict[str, list[int]]:
     """Who there is now, by the family tree: it may be too early for the run's own page."""
-    keepers = [pid for pid in children_of(driver) if is_keeper(pid)]
+    keepers = [pid for pid in children_of(driver) if "--keeper" in words_of(pid)]
     guardians = [pid for pid in children_of(driver) if pid not in keepers]
     supervisors = [pid for guardian in guardians for pid in children_of(guardian)]
     return {
@@ -48,11 +42,10 @@ def parts_of(driver: int) -> dict[str, list[int]]:
     }
 
 
-def is_worker(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text() == "engine_worker\n"
-    except OSError:
-        return False
+def has_begun(part: str, pid: int) -> bool:
+    """Whether it executes its program. A process that is stopped before that holds up its parent, in the kernel."""
+    word = {"worker": "engine_worker", "keeper": "--keeper"}.get(part, "--guardian")
+    return word in words_of(pid)
 
 
 def send(pid: int, number: int) -> None:
@@ -115,8 +108,7 @@ def put_to_sleep(engine: Engine, parts: dict[str, list[int]], victims: list[str]
     sleepers = [part for part in able if part not in victims and dice.random() < 0.15]
     for part in sleepers:
         for pid in parts[part]:
-            # A process that is stopped before it executes its program holds up the supervisor in the kernel.
-            if part != "worker" or is_worker(pid):
+            if has_begun(part, pid):
                 send(pid, signal.SIGSTOP)
     return sleepers
 
@@ -129,7 +121,8 @@ def wake(engine: Engine, driver: subprocess.Popen, victims: list[str], sleepers:
             driver.send_signal(signal.SIGINT)
     elif {"guardian", "supervisor"} & set(sleepers):
         for run in engine.runs():
-            if (run / "run.json").stat().st_size:
+            page = run / "run.json"
+            if page.exists() and page.stat().st_size:
                 engine.ask("stop", "--now", run.name)
 
 
