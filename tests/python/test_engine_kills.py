@@ -15,10 +15,10 @@ import random
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from chance import dice as roll
 from engine import ROOST, Engine, children_of, wait_gone, wait_state
 
 KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
@@ -120,9 +120,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_nothing_survives(engine: Engine, shard: int) -> None:
     has_cgroup = "ROOST_CGROUP" not in engine.env
-    seed = f"{shard} {has_cgroup} {os.environ.get('ROOST_SEED', time.time_ns() if KILLS > 200 else 0)}"
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    dice = roll(shard, has_cgroup)
     hold = [f"hold={engine.home}/held", "ignore=15"]
     say = [f"say={engine.home}/up", "pause"]
     config = engine.config(
