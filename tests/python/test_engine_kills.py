@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from chance import dice as roll
 from engine import ROOST, Engine, children_of, wait_gone, wait_state
+from verdicts import LeftOver
 
 KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
 SHARDS = 8  # tests that pytest can deal out
@@ -135,7 +136,7 @@ def test_nothing_survives(engine: Engine, shard: int) -> None:
         left_to_do -= one_kill(engine, config, dice, pending)
     assert pending == set()  # nobody else has ports of this share
     # A guardian killed between making its control group and the next step: removed when stale.
-    left = [group for group in engine.cgroups() if (group / "cgroup.procs").read_text()]
+    left = LeftOver(group for group in engine.cgroups() if (group / "cgroup.procs").read_text())
     assert left == []
     engine.remove_cgroups()
     done = engine.run(engine.config({"actor": {"ranks": "0-3", "do": ["exit=0"]}}, "next.yaml"))
