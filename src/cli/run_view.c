@@ -15,10 +15,10 @@
 
 void run_view_say(struct run_view *view, const char *format, ...)
 {
-    char line[1024] = "roost: ";
+    char line[OUTPUT_LINE_MAX];
     va_list list;
     va_start(list, format);
-    vsnprintf(line + 7, sizeof line - 7, format, list);
+    output_line(line, format, list);
     va_end(list);
     screen_say(view->screen, line);
 }

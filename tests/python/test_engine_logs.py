@@ -1,0 +1,57 @@
+"""Logs and the lines of roost about them: paths that others have chosen, disks that are full, logs that are too long to wait for."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from engine import PATIENCE, ROOST, Engine
+
+# --- paths
+
+# Renames the terminal's window, clears it, and puts words into roost's mouth.
+EVIL = "runs\x1b]0;PWNED\a\x1b[2J\nroost: run is done"
+SHOWN = r"runs\x1b]0;PWNED\x07\x1b[2J\x0aroost: run is done"
+
+
+def say(engine: Engine, *words: str | Path) -> tuple[int, str]:
+    """The status, and what a terminal would be given. Only text and the ends of lines."""
+    done = subprocess.run([ROOST, *words], env=engine.env, cwd=engine.home, capture_output=True, timeout=PATIENCE)
+    text = (done.stdout + done.stderr).decode()
+    assert [line for line in text.split("\n") if line and not line.isprintable()] == []
+    assert "roost: run is done" not in text.split("\n")
+    return done.returncode, text
+
+
+def chosen_path(engine: Engine, where: str) -> Path:
+    """A config for a run whose logs are below EVIL, which stands in one of the places that decide where logs are."""
+    settings: dict[str, dict] = {"actor": {"do": ["exit=3"]}}
+    (engine.home / EVIL).mkdir(mode=0o700)
+    if where == "folder of the config":
+        return engine.config(settings, f"{EVIL}/train.yaml", logs={"dir": "logs"})
+    if where == "logs.dir":
+        return engine.config(settings, logs={"dir": EVIL})
+    del engine.env["XDG_STATE_HOME"]
+    engine.env[where] = str(engine.home / EVIL)
+    return engine.config(settings)
+
+
+@pytest.mark.parametrize("where", ["logs.dir", "folder of the config", "HOME", "XDG_STATE_HOME"])
+def test_a_path_says_nothing_to_the_terminal(plain_engine: Engine, where: str) -> None:
+    config = chosen_path(plain_engine, where)
+    status, text = say(plain_engine, "run", "-v", config)
+    assert status == 3
+    assert f": logs in {plain_engine.home}/{SHOWN}/" in text and f"\nroost: logs: {plain_engine.home}/{SHOWN}/" in text
+    for words in (["ps", "-a"], ["stop"], ["logs"], ["logs", "x"], ["check", config], ["plan", config]):
+        say(plain_engine, *words)
+
+
+@pytest.mark.parametrize("where", ["logs.dir", "folder of the config", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"])
+def test_a_path_in_an_error_says_nothing_to_the_terminal(plain_engine: Engine, where: str) -> None:
+    """Others may write where the logs would be."""
+    config = chosen_path(plain_engine, where)
+    os.chmod(plain_engine.home / EVIL, 0o777)
+    status, text = say(plain_engine, "run", config)
+    assert status == 5 and str(plain_engine.home)[:40] in text  # a long path is cut
+    for words in (["ps"], ["stop"], ["logs"]):
+        say(plain_engine, *words)
