@@ -137,13 +137,13 @@ static void say_problem(struct run_view *view, const struct roost_event *event)
         run_view_say(view, "%s", event->message);
         return;
     }
-    const char *name = view->names[event->component];
-    run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
     /* Its logs: that it ended well does not make them whole. */
-    if (event->code == ROOST_ERR_IO && !view->has_cut) {
-        view->has_cut = true;
-        view->cut = *event;
-    }
+    bool is_cut = event->code == ROOST_ERR_IO;
+    if (is_cut && view->cut_count < RUN_VIEW_CUTS)
+        view->cuts[view->cut_count] = *event;
+    view->cut_count += is_cut;
+    if (!is_cut || view->cut_count <= RUN_VIEW_CUTS)
+        run_view_say(view, "%s/%d: %s", view->names[event->component], event->rank, event->message);
 }
 
 void run_view_event(struct run_view *view, const struct roost_event *event)

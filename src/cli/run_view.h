@@ -12,6 +12,9 @@ struct run_count {
     int32_t up, done, failed, killed, lost, restarts;
 };
 
+/* That many processes are named with their logs. The summary counts the others. */
+enum { RUN_VIEW_CUTS = 8 };
+
 struct run_view {
     struct roost_run *run;
     struct screen *screen;
@@ -23,11 +26,11 @@ struct run_view {
     struct arena arena;
     int run_dir;
     int32_t world_size;
-    int32_t *last_end;        /* which count the last end went to */
-    struct roost_event ended; /* that end */
-    int32_t up;               /* lives that have begun, of different processes */
-    bool has_cut;
-    struct roost_event cut; /* the first word of logs that are not whole, when has_cut */
+    int32_t *last_end;                      /* which count the last end went to */
+    struct roost_event ended;               /* that end */
+    int32_t up;                             /* lives that have begun, of different processes */
+    int32_t cut_count;                      /* processes whose logs are not whole */
+    struct roost_event cuts[RUN_VIEW_CUTS]; /* what was reported of the first of them */
     bool is_verbose;
     bool is_quiet;
     bool is_started; /* all are up: no more progress */

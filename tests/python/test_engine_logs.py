@@ -1,6 +1,7 @@
 """Logs and the lines of roost about them: paths that others have chosen, disks that are full, logs that are too long to wait for."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -55,3 +56,30 @@ def test_a_path_in_an_error_says_nothing_to_the_terminal(plain_engine: Engine, w
     assert status == 5 and str(plain_engine.home)[:40] in text  # a long path is cut
     for words in (["ps"], ["stop"], ["logs"]):
         say(plain_engine, *words)
+
+
+# --- full disks
+
+IS_ROOT = os.geteuid() == 0
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a mount namespace")
+@pytest.mark.parametrize("count, named", [(4, 4), (9, 8), (11, 8)])
+def test_every_process_that_a_full_disk_cuts_is_named(plain_engine: Engine, count: int, named: int) -> None:
+    """Each has more to write than the disk holds, and ends well. Eight are named, others are counted."""
+    small = plain_engine.home / "small"
+    small.mkdir(mode=0o700)
+    config = plain_engine.config({"actor": {"ranks": f"0-{count - 1}", "command": ["sh", "-c", "head -c 2000000 /dev/zero >&2; exit 0"]}}, logs={"dir": str(small)})
+    script = f"mount -t tmpfs -o size=512k,mode=700 roost {small} && exec {ROOST} run {config} >/dev/null"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and f"{count} done" in done.stderr, done.stderr
+    lines = done.stderr.splitlines()
+    # One that finds the disk full already has not a byte in either of its logs.
+    words = r"(actor/(\d+): it ended while the disk of the logs was full: 'actor/\2/(?:stderr|\*)\.log' may be cut)"
+    at_once = [found[1] for line in lines if (found := re.fullmatch(f"roost: {words}", line))]
+    at_the_end = [found[1] for line in lines if (found := re.fullmatch(f"roost: not all logs are whole: {words}", line))]
+    assert at_once == at_the_end and len(set(at_once)) == len(at_once) == named
+    assert sum("may be cut" in line for line in lines) == 2 * named + (count > named)
+    more = {0: None, 1: "1 more process", 3: "3 more processes"}[count - named]
+    assert not more or f"roost: not all logs are whole: those of {more} may be cut too" in lines
+    assert plain_engine.left() == []
