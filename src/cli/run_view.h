@@ -54,8 +54,17 @@ nfds_t run_view_poll(const struct run_view *view, struct pollfd *out, int *out_t
 /* Shows what has come. */
 void run_view_show(struct run_view *view);
 
-/* Shows everything to the end, unless `stop_fd` becomes readable, then how the run ended. */
-void run_view_finish(struct run_view *view, int stop_fd);
+/* Shows everything to the end. `is_stopped` is asked after every piece, and when `stop_fd` is readable: once
+ * it says so, nothing more is shown and the result is false. */
+bool run_view_finish(struct run_view *view, int stop_fd, bool (*is_stopped)(void *ctx), void *ctx);
+
+/* Gives readers half a second, whatever signals come, to take what is on its way. True when nothing is left. */
+bool run_view_drain(struct run_view *view);
+
+/* Says what was not shown because the signal `number` came. */
+void run_view_rest(struct run_view *view, int32_t number);
+
+/* How the run ended. */
 void run_view_summary(struct run_view *view, int status);
 
 /* A line of roost itself among the others. */

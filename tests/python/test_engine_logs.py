@@ -1,12 +1,16 @@
 """Logs and the lines of roost about them: paths that others have chosen, disks that are full, logs that are too long to wait for."""
 
+import fcntl
+import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 from engine import PATIENCE, ROOST, Engine
+from run_under_test import until
 
 # --- paths
 
@@ -83,3 +87,70 @@ def test_every_process_that_a_full_disk_cuts_is_named(plain_engine: Engine, coun
     more = {0: None, 1: "1 more process", 3: "3 more processes"}[count - named]
     assert not more or f"roost: not all logs are whole: those of {more} may be cut too" in lines
     assert plain_engine.left() == []
+
+
+# --- logs that are too long to wait for
+
+# Sparse. To read it takes minutes.
+HUGE = 4 << 40
+
+
+def has_ended(engine: Engine) -> bool:
+    """Whether the run has its last record, which is of no process: its driver shows the rest then."""
+    texts = [path.read_text() for path in engine.state.glob("*/records.jsonl")]
+    return any(text.endswith("\n") and "component" not in json.loads(text.splitlines()[-1]) for text in texts)
+
+
+def interrupt(engine: Engine, driver: subprocess.Popen, number: signal.Signals) -> str:
+    """What the driver says on standard error. The first signal may come just before it knows that the run has ended."""
+    until(lambda: has_ended(engine), "a run whose processes have ended")
+
+    def is_over() -> bool:
+        driver.send_signal(number)
+        return driver.poll() is not None
+
+    until(is_over, "the end of roost run")
+    return engine.finish(driver).stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("output", ["file", "/dev/null"])
+def test_a_signal_ends_the_showing_of_a_log_where_output_never_blocks(plain_engine: Engine, number: signal.Signals, output: str) -> None:
+    with open(plain_engine.home / output, "wb") as file:
+        driver = plain_engine.start(plain_engine.config({"actor": {"command": ["truncate", "-s", str(HUGE), "/proc/self/fd/1"]}}), stdout=file)
+        err = interrupt(plain_engine, driver, number)
+    assert driver.returncode == 0  # how the run itself has ended
+    [rest] = re.findall(rf"^roost: {number.name}: (\d+) bytes of actor/0/stdout.log were not shown$", err, re.M)
+    assert 0 < int(rest) <= HUGE
+    assert f"roost: logs: {plain_engine.runs()[0]}\n" in err
+
+
+def test_a_signal_ends_the_showing_of_two_logs(plain_engine: Engine) -> None:
+    command = ["sh", "-c", f"truncate -s $(({HUGE} << RANK)) /proc/self/fd/1; exit 3"]
+    driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-1", "command": command}}), "--keep-going", stdout=subprocess.DEVNULL)
+    err = interrupt(plain_engine, driver, signal.SIGINT)
+    assert driver.returncode == 3
+    assert re.search(r"^roost: SIGINT: \d+ bytes of actor/1/stdout.log, and of other logs, were not shown$", err, re.M), err
+
+
+def test_a_signal_ends_the_showing_of_a_log_that_nobody_reads(plain_engine: Engine) -> None:
+    """All of it is on its way: the pipe has a part of it, the driver the rest."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    driver = plain_engine.start(plain_engine.config({"actor": {"command": ["sh", "-c", "yes | head -c 2000; exit 3"]}}), stdout=writing)
+    os.close(writing)
+    err = interrupt(plain_engine, driver, signal.SIGINT)
+    os.close(reading)
+    assert driver.returncode == 3
+    assert "\nroost: SIGINT: the end of the output was not shown\n" in err and f"roost: logs: {plain_engine.runs()[0]}\n" in err
+
+
+@pytest.mark.parametrize("words", [[], ["-f"]])
+def test_a_signal_ends_roost_logs(plain_engine: Engine, words: list[str]) -> None:
+    assert plain_engine.run(plain_engine.config({"actor": {"do": ["out=hello"]}})).returncode == 0
+    os.truncate(plain_engine.runs()[0] / "actor" / "0" / "stdout.log", HUGE)
+    reader = subprocess.Popen([ROOST, "logs", *words], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE)
+    assert reader.stdout is not None and reader.stdout.readline() == b"[actor/0] hello\n"
+    reader.send_signal(signal.SIGINT)
+    reader.communicate(timeout=PATIENCE)
+    assert reader.returncode == -signal.SIGINT
