@@ -122,14 +122,14 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
 {
     char python[PATH_MAX] = "python3";
     const char *argv[WORDS_MAX + 4] = {python, "-m", question->module};
-    int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int ends[2], null = spawn_null(diag);
+    if (null < 0)
+        return NULL;
     for (int i = 0; question->words && question->words[i] && i < WORDS_MAX; i++)
         argv[3 + i] = question->words[i];
-    if (!ray_find_python(question->python, python, sizeof python) || null < 0 ||
-        pipe2(ends, O_CLOEXEC) != 0) {
+    if (!ray_find_python(question->python, python, sizeof python) || pipe2(ends, O_CLOEXEC) != 0) {
         say_python(python, "start", errno, diag);
-        if (null >= 0)
-            close(null);
+        close(null);
         return NULL;
     }
     struct spawn spawn = {.paths = (const char *const[]){python, NULL},
