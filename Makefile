@@ -26,7 +26,8 @@ asan: setup
 demo: build
 	@tools/demo
 
-# Every test, in the plain build and under ASan and UBSan. Ends with "N passed, N failed".
+# Every test, in the plain build and under ASan and UBSan. Ends with "N passed, N failed". A test that fails may be tried once
+# more; tests/unsteady says when.
 test: build asan
 	@$(PYTHON) tools/run-tests
 
@@ -42,7 +43,7 @@ bench: build
 fuzz: setup
 	@tools/fuzz $(or $(SECONDS),600)
 
-# The long versions of what `make test` samples.
+# The long versions of what `make test` samples. Nothing is tried again.
 soak: build asan
 	@ROOST_SOAK=1 $(PYTHON) tools/run-tests
 

@@ -128,7 +128,7 @@ static void show(int out)
         if (!screen_is_full(screen))
             is_done = log_tail_finish(tail, screen_put, screen);
     }
-    if (!screen_drain(screen, -1) || screen_error(screen, 0))
+    if (!screen_drain(screen, -1, -1) || screen_error(screen, 0))
         _exit(1);
     screen_free(screen);
     log_tail_free(tail);

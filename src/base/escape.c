@@ -88,6 +88,14 @@ const char *escape_line(const char *at, const char *end, char **out)
     }
 }
 
+void escape_text(const char *text, char *out)
+{
+    const char *end = text + strlen(text);
+    while ((text = escape_line(text, end, &out)) < end)
+        out = put_byte(out, (unsigned char)*text++);
+    *out = '\0';
+}
+
 const char *escape_whole_characters(const char *at, const char *end)
 {
     for (int back = 1; back <= 3 && end - at >= back; back++) {

@@ -26,6 +26,10 @@ const char *escape_line(const char *at, const char *end, char **out);
 /* The same without vector instructions: what machines that have none run, and tests compare. */
 const char *escape_line_plain(const char *at, const char *end, char **out);
 
+/* Copies `text` to `out` as one line: newlines and carriage returns are escaped too. `out` needs room for
+ * ESCAPE_GROWTH * strlen(text) + ESCAPE_SLACK bytes. */
+void escape_text(const char *text, char *out);
+
 /* `end`, or less when the text ends within a character: where that character starts. */
 const char *escape_whole_characters(const char *at, const char *end);
 

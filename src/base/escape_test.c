@@ -19,6 +19,15 @@ static const char *escaped(const char *bytes, size_t len)
     return out[0];
 }
 
+TEST(a_text_is_one_line)
+{
+    char out[256];
+    escape_text("runs\x1b]0;x\a\r\n\nroost: run is done\t\xc3\xa9\n", out);
+    assert_string_equal(out, "runs\\x1b]0;x\\x07\\x0d\\x0a\\x0aroost: run is done\t\xc3\xa9\\x0a");
+    escape_text("", out);
+    assert_string_equal(out, "");
+}
+
 TEST(every_single_byte_is_shown_or_escaped)
 {
     for (int byte = 0; byte < 256; byte++) {
@@ -116,7 +125,8 @@ TEST(a_cut_does_not_fall_into_a_character)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(every_single_byte_is_shown_or_escaped),
+RUN_TESTS(cmocka_unit_test(a_text_is_one_line),
+          cmocka_unit_test(every_single_byte_is_shown_or_escaped),
           cmocka_unit_test(characters_of_utf8_are_shown_and_controls_among_them_are_not),
           cmocka_unit_test(the_block_does_not_matter_where_something_special_stands),
           cmocka_unit_test(random_bytes_are_the_same_both_ways),

@@ -7,6 +7,7 @@
 #ifndef BASE_PRIVATE_DIR_H
 #define BASE_PRIVATE_DIR_H
 
+#include <limits.h>
 #include <roost/error.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +45,13 @@ bool private_dir_runtime(char *out, size_t size, const char *const *env);
 /* Where run directories go: $XDG_STATE_HOME/roost/runs, else $HOME/.local/state/roost/runs. False, and
  * `out` untouched, without either, or when the path does not fit. */
 bool private_dir_state(char *out, size_t size, const char *const *env);
+
+/* A path for messages. */
+struct shown_path {
+    char text[PATH_MAX];
+};
+
+/* "<path of dir>/<name>" as the kernel knows it now, for messages only; `name` may be NULL. */
+struct shown_path shown_in(int dir, const char *name);
 
 #endif

@@ -2,19 +2,10 @@
 #ifndef BASE_PRIVATE_INTERNAL_H
 #define BASE_PRIVATE_INTERNAL_H
 
-#include <limits.h>
 #include <sys/stat.h>
 
 #include "base/diag.h"
 #include "base/private_dir.h"
-
-/* A path for messages. */
-struct shown_path {
-    char text[PATH_MAX];
-};
-
-/* "<path of dir>/<name>" as the kernel knows it now, for messages only; `name` may be NULL. */
-struct shown_path shown_in(int dir, const char *name);
 
 /* Whether `name` stays in its directory; says so when it does not. */
 bool private_name_check(struct diag *diag, const char *name);

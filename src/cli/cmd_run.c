@@ -127,6 +127,27 @@ static void say_simulated(const struct planning *planning)
 
 /* --- the run --- */
 
+/* A signal that came before the run has begun, or after it has ended. */
+struct heard {
+    int32_t number; /* 0 = none that asks to end */
+};
+
+static bool is_stopped(void *ctx)
+{
+    struct heard *heard = ctx;
+    int32_t number = 0;
+    for (;;) {
+        switch (driver_signals_next(&number)) {
+        case DRIVER_NONE: return heard->number != 0;
+        case DRIVER_END: heard->number = heard->number ? heard->number : number; break;
+        case DRIVER_SUSPEND: driver_suspend(); break;
+        case DRIVER_FORWARD: /* nobody is there */
+        case DRIVER_RESUME:
+        case DRIVER_RESIZE: break;
+        }
+    }
+}
+
 struct watching {
     struct roost_run *run;
     struct run_view view;
@@ -190,7 +211,10 @@ static void watch(struct watching *watching)
 static int finish(struct watching *watching)
 {
     int status = roost_run_status(watching->run, NULL);
-    run_view_finish(&watching->view, watching->signals);
+    struct heard heard = {0};
+    bool is_whole = run_view_finish(&watching->view, watching->signals, is_stopped, &heard);
+    if (!is_whole)
+        run_view_rest(&watching->view, heard.number);
     int error = screen_error(watching->view.screen, 0);
     if (error &&
         error != EPIPE) { /* a reader that has gone had enough; a full disk lost something */
@@ -198,7 +222,10 @@ static int finish(struct watching *watching)
         status = status ? status : EXIT_SYSTEM;
     }
     run_view_summary(&watching->view, status);
-    run_view_finish(&watching->view, watching->signals);
+    if (is_whole)
+        (void)run_view_finish(&watching->view, watching->signals, is_stopped, &heard);
+    else
+        (void)run_view_drain(&watching->view);
     return status;
 }
 
@@ -212,27 +239,6 @@ static int show(struct watching *watching, const struct invocation *invocation)
         run_view_say(&watching->view, "run %s: logs in %s", roost_run_id(run), roost_run_dir(run));
     watch(watching);
     return finish(watching);
-}
-
-/* What came before the run has begun. */
-struct early {
-    int32_t number; /* of the signal that ended it, 0 = none */
-};
-
-static bool is_stopped(void *ctx)
-{
-    struct early *early = ctx;
-    int32_t number = 0;
-    for (;;) {
-        switch (driver_signals_next(&number)) {
-        case DRIVER_NONE: return early->number != 0;
-        case DRIVER_END: early->number = early->number ? early->number : number; break;
-        case DRIVER_SUSPEND: driver_suspend(); break;
-        case DRIVER_FORWARD: /* nobody is there yet */
-        case DRIVER_RESUME:
-        case DRIVER_RESIZE: break;
-        }
-    }
 }
 
 static int start(const struct planning *planning, const struct invocation *invocation)
@@ -258,7 +264,7 @@ static int start(const struct planning *planning, const struct invocation *invoc
         options.view_len = view.len;
         struct roost_error err = {0};
         int signals = driver_signals_open();
-        struct early early = {0};
+        struct heard early = {0};
         options.stop_fd = signals;
         options.is_stopped = is_stopped;
         options.stop_ctx = &early;

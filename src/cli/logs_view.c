@@ -75,7 +75,7 @@ static bool show_log(struct logs_view *view, int32_t index, int32_t rank, enum l
         offset += (int64_t)taken;
         is_last = goes_on && chunk.is_end;
         if (!goes_on)
-            screen_drain(view->screen, -1);
+            screen_drain(view->screen, -1, -1);
     }
     close(fd);
     return !screen_error(view->screen, (int)stream);
@@ -160,7 +160,7 @@ static void follow_to_end(struct logs_view *view)
 {
     for (bool is_done = false; !is_done && has_reader(view);) {
         is_done = log_tail_finish(view->tail, screen_put, view->screen);
-        screen_drain(view->screen, -1);
+        screen_drain(view->screen, -1, -1);
     }
 }
 
@@ -246,7 +246,7 @@ bool logs_show(int run_dir, const struct logs_options *options, int *out_error, 
             diag_nomem(diag);
     }
     if (is_good)
-        screen_drain(view.screen, -1);
+        screen_drain(view.screen, -1, -1);
     *out_error = 0;
     for (int i = 0; is_good && i < SCREEN_FDS && !*out_error; i++)
         *out_error = screen_error(view.screen, i);

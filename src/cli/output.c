@@ -1,6 +1,7 @@
 /* output.c - the only place that knows standard output, standard error and terminals. */
 #include "cli/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "base/text.h"
 
 int output_stdout = STDOUT_FILENO, output_stderr = STDERR_FILENO;
@@ -56,11 +58,21 @@ struct roost_text_style output_style(const struct invocation *invocation, int fd
     return style;
 }
 
+void output_line(char line[OUTPUT_LINE_MAX], const char *format, va_list args)
+{
+    static const char name[] = "roost: ";
+    static_assert(OUTPUT_LINE_MAX >=
+                  sizeof name + ESCAPE_GROWTH * OUTPUT_MESSAGE_MAX + ESCAPE_SLACK);
+    char message[OUTPUT_MESSAGE_MAX];
+    vsnprintf(message, sizeof message, format, args);
+    memcpy(line, name, sizeof name);
+    escape_text(message, line + sizeof name - 1);
+}
+
 static void __attribute__((format(printf, 1, 0))) say(const char *format, va_list args)
 {
-    char line[1024];
-    int len = snprintf(line, sizeof line, "roost: ");
-    vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
+    char line[OUTPUT_LINE_MAX + 1];
+    output_line(line, format, args);
     memcpy(line + strlen(line), "\n", 2);
     output_write(&output_stderr, line, strlen(line));
 }
@@ -127,9 +139,10 @@ void output_report(const struct invocation *invocation, const struct roost_repor
 
 void output_error(const struct roost_error *err)
 {
-    char hint[ROOST_ERROR_HINT_MAX + 8];
+    char hint[ESCAPE_GROWTH * ROOST_ERROR_HINT_MAX + ESCAPE_SLACK + 8] = "  = ";
     output_say("error: %s", err->message);
-    int len = snprintf(hint, sizeof hint, "  = %s\n", err->hint);
+    escape_text(err->hint, hint + strlen(hint));
+    memcpy(hint + strlen(hint), "\n", 2);
     if (err->hint[0])
-        (void)output_write(&output_stderr, hint, (size_t)len);
+        (void)output_write(&output_stderr, hint, strlen(hint));
 }

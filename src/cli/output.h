@@ -2,6 +2,8 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include <stdarg.h>
+
 #include "cli/command.h"
 
 /* roost_write_fn for a descriptor: ctx is an int *. Handles short writes. */
@@ -10,6 +12,13 @@ extern int output_stdout, output_stderr;
 
 /* How text looks on a descriptor: width, and colours by --color, NO_COLOR and TERM. */
 struct roost_text_style output_style(const struct invocation *invocation, int fd);
+
+/* What a message of one line takes at most: a path and some words. */
+enum { OUTPUT_MESSAGE_MAX = 5120, OUTPUT_LINE_MAX = 4 * OUTPUT_MESSAGE_MAX + 32 };
+
+/* "roost: " and a message, safe for a terminal, whatever paths and words of others are in it. */
+void output_line(char line[OUTPUT_LINE_MAX], const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /* One line on standard error that starts with "roost: ". */
 void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -74,6 +74,22 @@ static void say_last_words(struct run_view *view, const struct roost_event *firs
     text_release(&lines);
 }
 
+/* What the first failure says comes with it. */
+static void say_cuts(struct run_view *view, const struct roost_event *first)
+{
+    int32_t named = view->cut_count < RUN_VIEW_CUTS ? view->cut_count : RUN_VIEW_CUTS;
+    for (int32_t i = 0; i < named; i++) {
+        const struct roost_event *cut = &view->cuts[i];
+        if (strcmp(cut->message, first->message) != 0)
+            run_view_say(view, "not all logs are whole: %s/%d: %s", view->names[cut->component],
+                         cut->rank, cut->message);
+    }
+    int32_t more = view->cut_count - named;
+    if (more > 0)
+        run_view_say(view, "not all logs are whole: those of %d more process%s may be cut too",
+                     more, more == 1 ? "" : "es");
+}
+
 void run_view_summary(struct run_view *view, int status)
 {
     struct roost_event first;
@@ -93,9 +109,7 @@ void run_view_summary(struct run_view *view, int status)
                      status == 0 ? "is done" : "has failed");
     for (int32_t i = 0; i < roost_run_component_count(view->run); i++)
         say_component(view, i, width);
-    if (view->has_cut && strcmp(view->cut.message, first.message) != 0)
-        run_view_say(view, "not all logs are whole: %s/%d: %s", view->names[view->cut.component],
-                     view->cut.rank, view->cut.message);
+    say_cuts(view, &first);
     if (first.component >= 0 && first.rank >= 0) {
         say_failure(view, &first);
         say_last_words(view, &first);

@@ -15,10 +15,10 @@
 
 void run_view_say(struct run_view *view, const char *format, ...)
 {
-    char line[1024] = "roost: ";
+    char line[OUTPUT_LINE_MAX];
     va_list list;
     va_start(list, format);
-    vsnprintf(line + 7, sizeof line - 7, format, list);
+    output_line(line, format, list);
     va_end(list);
     screen_say(view->screen, line);
 }
@@ -137,13 +137,13 @@ static void say_problem(struct run_view *view, const struct roost_event *event)
         run_view_say(view, "%s", event->message);
         return;
     }
-    const char *name = view->names[event->component];
-    run_view_say(view, "%s/%d: %s", name, event->rank, event->message);
     /* Its logs: that it ended well does not make them whole. */
-    if (event->code == ROOST_ERR_IO && !view->has_cut) {
-        view->has_cut = true;
-        view->cut = *event;
-    }
+    bool is_cut = event->code == ROOST_ERR_IO;
+    if (is_cut && view->cut_count < RUN_VIEW_CUTS)
+        view->cuts[view->cut_count] = *event;
+    view->cut_count += is_cut;
+    if (!is_cut || view->cut_count <= RUN_VIEW_CUTS)
+        run_view_say(view, "%s/%d: %s", view->names[event->component], event->rank, event->message);
 }
 
 void run_view_event(struct run_view *view, const struct roost_event *event)
@@ -195,10 +195,33 @@ void run_view_show(struct run_view *view)
     (void)screen_flush(view->screen);
 }
 
-void run_view_finish(struct run_view *view, int stop_fd)
+bool run_view_finish(struct run_view *view, int stop_fd, bool (*is_stopped)(void *ctx), void *ctx)
 {
-    bool is_done;
-    do
+    for (bool is_done = false, is_out = false; !is_done || !is_out;) {
         is_done = log_tail_finish(view->tail, screen_put, view->screen);
-    while (screen_drain(view->screen, stop_fd) && !is_done);
+        /* A reader that never lags does not make us wait: there the signals are looked at, too. */
+        is_out = screen_drain(view->screen, stop_fd, -1);
+        if (is_stopped(ctx))
+            return is_done && is_out;
+    }
+    return true;
+}
+
+bool run_view_drain(struct run_view *view)
+{
+    enum { PATIENCE_MS = 500 };
+    return screen_drain(view->screen, -1, PATIENCE_MS);
+}
+
+void run_view_rest(struct run_view *view, int32_t number)
+{
+    struct log_rest rest = {0};
+    bool is_out = run_view_drain(view);
+    int32_t count = log_tail_rest(view->tail, &rest);
+    if (count > 0)
+        run_view_say(view, "%s: %lld bytes of %s/%d/%s%s were not shown", signal_word(number).text,
+                     (long long)rest.bytes, view->names[rest.component_index], rest.rank,
+                     log_file_name(rest.stream), count > 1 ? ", and of other logs," : "");
+    else if (!is_out)
+        run_view_say(view, "%s: the end of the output was not shown", signal_word(number).text);
 }

@@ -12,6 +12,9 @@ struct run_count {
     int32_t up, done, failed, killed, lost, restarts;
 };
 
+/* That many processes are named with their logs. The summary counts the others. */
+enum { RUN_VIEW_CUTS = 8 };
+
 struct run_view {
     struct roost_run *run;
     struct screen *screen;
@@ -23,11 +26,11 @@ struct run_view {
     struct arena arena;
     int run_dir;
     int32_t world_size;
-    int32_t *last_end;        /* which count the last end went to */
-    struct roost_event ended; /* that end */
-    int32_t up;               /* lives that have begun, of different processes */
-    bool has_cut;
-    struct roost_event cut; /* the first word of logs that are not whole, when has_cut */
+    int32_t *last_end;                      /* which count the last end went to */
+    struct roost_event ended;               /* that end */
+    int32_t up;                             /* lives that have begun, of different processes */
+    int32_t cut_count;                      /* processes whose logs are not whole */
+    struct roost_event cuts[RUN_VIEW_CUTS]; /* what was reported of the first of them */
     bool is_verbose;
     bool is_quiet;
     bool is_started; /* all are up: no more progress */
@@ -51,8 +54,17 @@ nfds_t run_view_poll(const struct run_view *view, struct pollfd *out, int *out_t
 /* Shows what has come. */
 void run_view_show(struct run_view *view);
 
-/* Shows everything to the end, unless `stop_fd` becomes readable, then how the run ended. */
-void run_view_finish(struct run_view *view, int stop_fd);
+/* Shows everything to the end. `is_stopped` is asked after every piece, and when `stop_fd` is readable: once
+ * it says so, nothing more is shown and the result is false. */
+bool run_view_finish(struct run_view *view, int stop_fd, bool (*is_stopped)(void *ctx), void *ctx);
+
+/* Gives readers half a second, whatever signals come, to take what is on its way. True when nothing is left. */
+bool run_view_drain(struct run_view *view);
+
+/* Says what was not shown because the signal `number` came. */
+void run_view_rest(struct run_view *view, int32_t number);
+
+/* How the run ended. */
 void run_view_summary(struct run_view *view, int status);
 
 /* A line of roost itself among the others. */

@@ -316,15 +316,18 @@ nfds_t screen_poll(const struct screen *screen, struct pollfd out[SCREEN_FDS])
     return count;
 }
 
-bool screen_drain(struct screen *screen, int stop_fd)
+bool screen_drain(struct screen *screen, int stop_fd, int patience)
 {
+    int64_t until = status_now() + patience;
     while (!screen_flush(screen)) {
         struct pollfd polled[SCREEN_FDS + 1];
         nfds_t count = screen_poll(screen, polled);
         polled[count] = (struct pollfd){.fd = stop_fd, .events = POLLIN};
-        if (poll(polled, count + 1, -1) < 0 && errno != EINTR)
+        int64_t left = until - status_now();
+        int ready = poll(polled, count + 1, patience < 0 ? -1 : left > 0 ? (int)left : 0);
+        if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
-        if (polled[count].revents)
+        if (ready > 0 && polled[count].revents)
             return false;
     }
     return true;

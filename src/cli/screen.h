@@ -60,9 +60,9 @@ bool screen_put(void *screen, const struct log_chunk *chunk, size_t *taken);
  * is left. */
 bool screen_flush(struct screen *screen);
 
-/* The same, but waits for readers: until all is out, or `stop_fd` (-1 = none) becomes readable. True
- * when nothing is left. */
-bool screen_drain(struct screen *screen, int stop_fd);
+/* The same, but waits for readers: until all is out, or `stop_fd` (-1 = none) becomes readable, or
+ * `patience` ms have passed (-1 = however long). True when nothing is left. */
+bool screen_drain(struct screen *screen, int stop_fd, int patience);
 
 /* Whether the reader lags so far that screen_put would take nothing. */
 bool screen_is_full(const struct screen *screen);

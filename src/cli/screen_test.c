@@ -60,7 +60,7 @@ static struct text written(struct stage *stage, int which)
     struct text out = TEXT_INIT;
     char bytes[4096];
     ssize_t got;
-    assert_true(screen_drain(stage->screen, -1));
+    assert_true(screen_drain(stage->screen, -1, -1));
     for (off_t at = 0; (got = pread(stage->fds[which], bytes, sizeof bytes, at)) > 0; at += got)
         text_append(&out, bytes, (size_t)got);
     assert_non_null(text_string(&out));
@@ -311,12 +311,25 @@ TEST(a_drain_stops_when_it_is_told_to)
         ;
     assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
     assert_int_equal(write(stop[1], "x", 1), 1);
-    assert_false(screen_drain(screen, stop[0]));
+    assert_false(screen_drain(screen, stop[0], -1));
     screen_free(screen);
     for (int i = 0; i < 2; i++) {
         close(ends[i]);
         close(stop[i]);
     }
+}
+
+TEST(a_drain_does_not_wait_longer_for_a_reader_that_has_stopped)
+{
+    int ends[2];
+    struct screen *screen = pipe_screen(ends);
+    size_t taken;
+    while (feed_block(screen, &taken))
+        ;
+    assert_false(screen_drain(screen, -1, 1));
+    screen_free(screen);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(a_reader_that_has_gone_is_remembered)
@@ -330,7 +343,7 @@ TEST(a_reader_that_has_gone_is_remembered)
         assert_true(feed_block(screen, &taken));
         assert_int_equal(taken, 100000);
     }
-    assert_true(screen_drain(screen, -1));
+    assert_true(screen_drain(screen, -1, -1));
     assert_int_equal(screen_error(screen, 0), EPIPE);
     screen_free(screen);
     close(ends[1]);
@@ -412,6 +425,7 @@ RUN_TESTS(cmocka_unit_test(every_physical_line_has_a_label),
           cmocka_unit_test(colours_follow_the_component_and_end_behind_the_label),
           cmocka_unit_test(a_reader_that_does_not_read_costs_no_memory_and_loses_nothing),
           cmocka_unit_test(a_drain_stops_when_it_is_told_to),
+          cmocka_unit_test(a_drain_does_not_wait_longer_for_a_reader_that_has_stopped),
           cmocka_unit_test(a_reader_that_has_gone_is_remembered),
           cmocka_unit_test(a_full_disk_is_remembered),
           cmocka_unit_test(a_status_is_drawn_at_the_bottom_and_taken_away_for_lines),

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/cure.h"
+
 void guardian_say(struct diag *diag, const char *program, const struct spawned *spawned,
                   const char *cure)
 {
@@ -19,5 +21,5 @@ void guardian_say(struct diag *diag, const char *program, const struct spawned *
     if (spawned->failed == SPAWN_CLONE)
         diag_hint(diag, "raise the limit of processes: ulimit -u, or pids.max");
     else
-        diag_hint(diag, "raise the limit of open files: ulimit -n");
+        diag_hint(diag, "%s", cure_of_descriptor(spawned->error).text);
 }

@@ -14,6 +14,7 @@
 
 #include <roost/registry.h>
 
+#include "base/cure.h"
 #include "base/file.h"
 #include "base/private_dir.h"
 #include "launch/keeper_start.h"
@@ -35,9 +36,10 @@ struct roost_keeper {
 
 static bool say_errno(struct diag *diag, const char *what)
 {
+    int error = errno;
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot %s for the managers: %s", what,
-               strerror(errno));
-    diag_hint(diag, "raise the limit of open files: ulimit -n");
+               strerror(error));
+    diag_hint(diag, "%s", cure_of_descriptor(error).text);
     return false;
 }
 
@@ -73,8 +75,10 @@ static void say_spawned(const struct spawned *spawned, const char *program, stru
 static bool start_process(struct roost_keeper *keeper, const char *program,
                           const struct keeper_place *place, int view, struct diag *diag)
 {
-    int ends[2], driver = pidfd_open(getpid(), 0), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    bool is_good = driver >= 0 && null >= 0 && channel_pair(ends);
+    int ends[2], driver = -1, null = spawn_null(diag);
+    if (null < 0)
+        return false;
+    bool is_good = (driver = pidfd_open(getpid(), 0)) >= 0 && channel_pair(ends);
     if (!is_good)
         (void)say_errno(diag, "make a channel");
     struct spawned spawned = {.pidfd = -1, .failed = SPAWN_OK};
@@ -102,8 +106,7 @@ static bool start_process(struct roost_keeper *keeper, const char *program,
     }
     if (driver >= 0)
         close(driver);
-    if (null >= 0)
-        close(null);
+    close(null);
     if (is_good && spawned.failed != SPAWN_OK)
         say_spawned(&spawned, program, diag);
     return is_good && spawned.failed == SPAWN_OK;

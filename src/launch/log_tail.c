@@ -179,6 +179,27 @@ int log_tail_timeout(const struct log_tail *tail)
     return left < 0 ? 0 : left > POLL_MS ? POLL_MS : (int)left;
 }
 
+int32_t log_tail_rest(struct log_tail *tail, struct log_rest *out)
+{
+    int32_t count = 0;
+    int64_t most = 0;
+    for (int32_t i = tail->queue_first; i != QUEUE_END; i = tail_stream(tail, i)->next) {
+        const struct tail_rank *rank = &tail->ranks[i / LOG_STREAMS];
+        const struct tail_component *component = &tail->components[rank->component];
+        enum log_stream stream = (enum log_stream)(i % LOG_STREAMS);
+        struct stat info;
+        if (log_file_look(tail->run_dir, component->name, rank->rank, stream, &info) != 0 ||
+            info.st_size <= rank->streams[stream].offset)
+            continue;
+        int64_t bytes = info.st_size - rank->streams[stream].offset;
+        count++;
+        if (bytes > most)
+            *out = (struct log_rest){component->index, rank->rank, stream, bytes};
+        most = bytes > most ? bytes : most;
+    }
+    return count;
+}
+
 bool log_tail_trouble(const struct log_tail *tail, struct log_trouble *out)
 {
     if (tail->trouble.error)

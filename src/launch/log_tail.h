@@ -77,6 +77,17 @@ void log_tail_end(struct log_tail *tail, int32_t component_index, int32_t rank);
  * done, false when it is to be called again. */
 bool log_tail_finish(struct log_tail *tail, log_sink sink, void *ctx);
 
+/* A log with bytes that were not handed on. */
+struct log_rest {
+    int32_t component_index, rank;
+    enum log_stream stream;
+    int64_t bytes;
+};
+
+/* How many logs have such bytes, before log_tail_finish is done. Fills *out with the longest rest; it is
+ * left alone when there is none. */
+int32_t log_tail_rest(struct log_tail *tail, struct log_rest *out);
+
 /* A log that cannot be read: a link, a file without permission, a directory. */
 struct log_trouble {
     int32_t component_index, rank;

@@ -224,6 +224,30 @@ TEST(the_end_brings_half_lines)
     log_tail_free(tail);
 }
 
+TEST(what_was_not_handed_on_is_counted)
+{
+    struct notes notes = {.text = TEXT_INIT, .takes_lines = true, .is_full = true};
+    struct log_rest rest = {.bytes = -1};
+    make_rank(0);
+    make_rank(1);
+    append(0, "stdout.log", "five\n");
+    append(1, "stdout.log", "one\n");
+    append(1, "stderr.log", "longest\n");
+    struct log_tail *tail = tail_of(2, true);
+    assert_false(log_tail_finish(tail, take_note, &notes));
+    assert_int_equal(log_tail_rest(tail, &rest), 3);
+    assert_true(rest.component_index == 7 && rest.rank == 1 && rest.stream == LOG_STDERR);
+    assert_int_equal(rest.bytes, 8);
+    notes.is_full = false;
+    while (!log_tail_finish(tail, take_note, &notes))
+        ;
+    rest.bytes = -1;
+    assert_int_equal(log_tail_rest(tail, &rest), 0);
+    assert_int_equal(rest.bytes, -1);
+    text_release(&notes.text);
+    log_tail_free(tail);
+}
+
 TEST(a_file_that_was_cut_or_replaced_starts_over)
 {
     struct notes notes = {.text = TEXT_INIT};
@@ -380,6 +404,7 @@ TEST(a_thousand_ranks_need_few_descriptors)
 RUN_TESTS(WITH_FOLDER(what_is_there_and_what_comes_is_handed_on),
           WITH_FOLDER(what_was_there_can_be_left_out), WITH_FOLDER(a_rank_may_come_late),
           WITH_FOLDER(what_is_not_taken_comes_again), WITH_FOLDER(the_end_brings_half_lines),
+          WITH_FOLDER(what_was_not_handed_on_is_counted),
           WITH_FOLDER(a_file_that_was_cut_or_replaced_starts_over),
           WITH_FOLDER(what_is_no_regular_file_is_not_read),
           WITH_FOLDER(a_loud_rank_does_not_starve_others),

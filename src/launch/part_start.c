@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cure.h"
 #include "base/diag.h"
 #include "base/private_dir.h"
 #include "launch/guardian_say.h"
@@ -68,10 +69,11 @@ static bool make_folder(struct part_birth *birth)
         (void)flock(birth->dir, LOCK_EX | LOCK_NB); /* until guardian and supervisor are gone */
         return true;
     }
+    int error = errno;
     diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot make a folder for logs in '%s': %s",
-               options->folder ? options->folder : "/tmp", strerror(errno));
-    diag_hint(birth->diag,
-              "free some space there, or set TMPDIR before Ray is started on the node");
+               options->folder ? options->folder : "/tmp", strerror(error));
+    diag_hint(birth->diag, "%s",
+              cure_of_place(error, "set TMPDIR before Ray is started on the node").text);
     return false;
 }
 
@@ -91,12 +93,14 @@ static bool find_runtime(struct part_birth *birth)
 static bool open_ends(struct part_birth *birth)
 {
     birth->self = pidfd_open(getpid(), 0);
-    birth->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (birth->self >= 0 && birth->null >= 0 && channel_pair(birth->ends))
-        return true;
+    if (birth->self >= 0 && channel_pair(birth->ends)) {
+        birth->null = spawn_null(birth->diag);
+        return birth->null >= 0;
+    }
+    int error = errno;
     diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-               "cannot make the channel to the supervisor: %s", strerror(errno));
-    diag_hint(birth->diag, "raise the limit of open files: ulimit -n");
+               "cannot make the channel to the supervisor: %s", strerror(error));
+    diag_hint(birth->diag, "%s", cure_of_descriptor(error).text);
     return false;
 }
 

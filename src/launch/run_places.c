@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cure.h"
 #include "base/file.h"
 #include "base/private_dir.h"
 #include "config/config.h"
@@ -69,9 +70,10 @@ bool birth_sign_namespace(struct birth *birth)
     if (ftruncate(birth->namespace_lock, 0) == 0 &&
         file_write_at(birth->namespace_lock, id, strlen(id), 0))
         return true;
+    int error = errno;
     diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", birth->runtime,
-               strerror(errno));
-    diag_hint(birth->diag, "free some space there, or set XDG_RUNTIME_DIR");
+               strerror(error));
+    diag_hint(birth->diag, "%s", cure_of_place(error, "set XDG_RUNTIME_DIR").text);
     return false;
 }
 

@@ -15,6 +15,7 @@
 
 #include <roost/port.h>
 
+#include "base/cure.h"
 #include "base/file.h"
 #include "base/private_dir.h"
 #include "base/text.h"
@@ -45,16 +46,18 @@ static bool start_guardian(struct birth *birth)
     struct roost_run *run = birth->run;
     const char *program = birth->options->program ? birth->options->program : ROOST_PROGRAM;
     char token[64];
-    int ends[2], driver = pidfd_open(getpid(), 0);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (driver < 0 || null < 0 || !channel_pair(ends)) {
+    int ends[2], null = spawn_null(birth->diag);
+    if (null < 0)
+        return false;
+    int driver = pidfd_open(getpid(), 0);
+    if (driver < 0 || !channel_pair(ends)) {
+        int error = errno;
         diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-                   "cannot make the channel to the supervisor: %s", strerror(errno));
-        diag_hint(birth->diag, "raise the limit of open files: ulimit -n");
+                   "cannot make the channel to the supervisor: %s", strerror(error));
+        diag_hint(birth->diag, "%s", cure_of_descriptor(error).text);
         if (driver >= 0)
             close(driver);
-        if (null >= 0)
-            close(null);
+        close(null);
         return false;
     }
     snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cure.h"
 #include "registry/client_internal.h"
 #include "registry/namespaces.h"
 #include "rpc/control.h"
@@ -49,8 +50,9 @@ struct roost_registry *roost_registry_open(const char *const *env, const char *n
     registry->fd = fd;
     registry->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (registry->wake < 0) {
-        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "cannot make an eventfd: %s", strerror(errno));
-        diag_hint(&diag, "raise the limit of open files: ulimit -n");
+        int error = errno;
+        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "cannot make an eventfd: %s", strerror(error));
+        diag_hint(&diag, "%s", cure_of_descriptor(error).text);
         close(fd);
         free(registry);
         return NULL;

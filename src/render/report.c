@@ -134,11 +134,16 @@ static void put_diagnostic(struct text *out, const struct roost_diagnostic *it,
     text_puts(out, paint->off);
     text_puts(out, it->warning ? paint->yellow : paint->red);
     text_puts(out, it->warning ? "warning: " : "error: ");
-    text_printf(out, "%s%s\n", paint->off, it->message);
+    text_puts(out, paint->off);
+    text_safe(out, sv_from(it->message));
+    text_char(out, '\n');
     if (it->source_line)
         put_excerpt(out, it, paint, width);
-    if (it->hint[0])
-        text_printf(out, "  %s=%s %s\n", paint->blue, paint->off, it->hint);
+    if (it->hint[0]) {
+        text_printf(out, "  %s=%s ", paint->blue, paint->off);
+        text_safe(out, sv_from(it->hint));
+        text_char(out, '\n');
+    }
 }
 
 enum roost_code roost_render_report_text(const struct roost_report *report,

@@ -39,7 +39,7 @@ static struct text show(const uint8_t *data, size_t size, uint32_t seed)
         CHECK(taken > 0 || chunk.len < LOG_CHUNK_MAX);
         from += taken;
     }
-    CHECK(screen_drain(screen, -1) && screen_error(screen, 0) == 0);
+    CHECK(screen_drain(screen, -1, -1) && screen_error(screen, 0) == 0);
     struct text out = TEXT_INIT;
     off_t len = lseek(fd, 0, SEEK_END);
     CHECK(text_reserve(&out, (size_t)len + 1));

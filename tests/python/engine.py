@@ -15,6 +15,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from verdicts import LeftOver
+
 ROOST = Path(os.environ.get("ROOST", Path(__file__).parents[2] / "build" / "roost")).absolute()
 WORKER = ROOST.parent / "tests" / "engine_worker"
 PATIENCE = 30.0  # seconds until a test that hears nothing gives up; never a wait
@@ -43,7 +45,7 @@ class Pipe:
         return [line.split() for line in self.text.decode().split("\n")[:-1]][:count]
 
     def wait_end(self, patience: float = PATIENCE) -> bool:
-        """Until nobody holds the pipe open for writing any more."""
+        """True once nobody holds the pipe open for writing any more."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             try:
@@ -51,7 +53,7 @@ class Pipe:
                     return True
             except BlockingIOError:
                 select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))
-        return False
+        raise AssertionError(LeftOver([f"somebody who writes to {self.path}"]))
 
     def write(self, text: bytes = b"x") -> None:
         """Lets go whoever reads from it, now or later: a byte for each."""
@@ -71,7 +73,7 @@ def wait_gone(pids: list[int], patience: float = PATIENCE) -> None:
         except ProcessLookupError:
             continue
         try:
-            assert select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0], f"process {pid} is still there"
+            assert select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0], LeftOver([pid])
         finally:
             os.close(fd)
 
@@ -268,10 +270,10 @@ class Engine:
     def log(self, run: Path, component: str, rank: int = 0, stream: str = "stdout") -> str:
         return (run / component / str(rank) / f"{stream}.log").read_text()
 
-    def left(self) -> list[int]:
+    def left(self) -> LeftOver:
         """Living processes of any run of this home: by the run's token, or the home's own mark."""
         tokens = {f"ROOST_RUN_ID={run.name}".encode() for run in self.runs()} | {self.marker.encode()}
-        found = []
+        found = LeftOver()
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
                 continue
@@ -290,15 +292,15 @@ class Engine:
         while empty < 2:
             left = self.left()
             empty = 0 if left else empty + 1
-            assert time.monotonic() < deadline, f"still there: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
+            assert time.monotonic() < deadline, LeftOver(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left)
             wait_gone(left, deadline - time.monotonic())
 
-    def cgroups(self) -> list[Path]:
+    def cgroups(self) -> LeftOver:
         """Control groups of runs of this home that are still there."""
         names = {f"roost-{run.name}" for run in self.runs()}
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
         # os.walk passes over what goes away meanwhile, as the groups of other tests do.
-        return [Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names]
+        return LeftOver(Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names)
 
     def remove_cgroups(self) -> None:
         """Empty ones. Who has ended may still be on its way out of one; the kernel tells when it has left."""
@@ -308,7 +310,7 @@ class Engine:
                 changes = select.poll()
                 changes.register(events, select.POLLPRI)
                 while b"populated 1" in os.pread(events, 4096, 0):
-                    assert changes.poll(PATIENCE * 1000), f"{group} is not empty: {(group / 'cgroup.procs').read_text()}"
+                    assert changes.poll(PATIENCE * 1000), LeftOver([group, (group / "cgroup.procs").read_text()])
             finally:
                 os.close(events)
             group.rmdir()

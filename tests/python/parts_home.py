@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from run_under_test import STUBBORN, WAIT, Run, shell
+from verdicts import LeftOver
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOST = os.environ.get("ROOST", str(ROOT / "build/roost"))
@@ -44,12 +45,12 @@ class PartsRun(Run):
         super().__init__([ROOST, *words], home.env | more, home.folder)
         home.started.append(self.process)
 
-    def left(self, has_folders: bool = False) -> list[str]:
+    def left(self, has_folders: bool = False) -> LeftOver:
         """What of it is on this machine. Folders may be, where the guardians of the nodes, whose machine this is, were killed with
         everything else."""
         folders = [] if has_folders else self.home.glob("roost-part-*")
         groups = Path("/sys/fs/cgroup/unified").glob(f"roost-{self.id}")
-        return [*map(str, self.pids()), *map(str, folders), *map(str, groups)]
+        return LeftOver([*map(str, self.pids()), *map(str, folders), *map(str, groups)])
 
     def is_gone(self, has_folders: bool = False) -> bool:
         deadline = time.monotonic() + WAIT

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import PATIENCE, ROOST
+from verdicts import TimedOut
 
 PUPPET = """
 import json, os, signal, sys, threading, time
@@ -55,7 +56,8 @@ class Puppet:
         assert self.process.stdout
         deadline = time.monotonic() + patience
         while b"\n" not in self.text:
-            assert select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0], "no answer"
+            if not select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimedOut("no answer")
             more = os.read(self.process.stdout.fileno(), 65536)
             assert more, "the process has ended"
             self.text += more

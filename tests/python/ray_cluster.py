@@ -26,6 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from verdicts import LeftOver, TimedOut
+
 ROOT = Path(__file__).resolve().parents[2]
 # Nobody else's settings reach a test's Ray.
 # Where roost is installed it is compiled; without bytecode every process would do that anew, a twentieth of what it takes to start.
@@ -272,7 +274,7 @@ class RayCluster:
         except subprocess.TimeoutExpired:
             os.killpg(driver.pid, signal.SIGKILL)
             out, err = driver.communicate()
-            raise AssertionError(f"the driver hangs:\n{out}\n{err}") from None
+            raise TimedOut(f"the driver hangs:\n{out}\n{err}") from None
         return subprocess.CompletedProcess(driver.args, driver.returncode, out, err)
 
     def drive(self, script: str, *arguments: str, **variables: str | None) -> Any:
@@ -281,10 +283,10 @@ class RayCluster:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return last_json(done.stdout, done.stderr)
 
-    def left(self, seconds: float = 30) -> Any:
+    def left(self, seconds: float = 30) -> LeftOver:
         """What is in the cluster when nobody should be, after so long at most: actors and placement groups that live,
         and devices that are taken."""
-        return self._look(LOOK.replace("SECONDS", str(seconds)))
+        return LeftOver(self._look(LOOK.replace("SECONDS", str(seconds))))
 
     def kept(self) -> list[str]:
         """What is kept for the managers of runs."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from verdicts import TimedOut
+
 WAIT = 300  # a watchdog, ten times what is needed
 # A shell that says what it hears and ends for nobody, with a child in a session of its own.
 STUBBORN = "trap 'echo got INT' INT; trap 'echo got USR1' USR1; trap '' TERM; setsid sleep 1000 & echo up; while :; do sleep 0.05; done"
@@ -20,7 +22,8 @@ def until(is_so: Callable[[], Any], what: str) -> Any:
     """What is_so gives, once it is something."""
     deadline = time.monotonic() + WAIT
     while not (found := is_so()):
-        assert time.monotonic() < deadline, f"still not: {what}"
+        if time.monotonic() > deadline:
+            raise TimedOut(f"still not: {what}")
         time.sleep(0.02)
     return found
 
@@ -78,7 +81,7 @@ class Run:
         try:
             return self.process.wait(timeout=WAIT)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"it goes on:\n{self.out}\n{self.err}") from None
+            raise TimedOut(f"it goes on:\n{self.out}\n{self.err}") from None
 
     @functools.cached_property
     def folder(self) -> Path:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 import roost
+from chance import PROFILE
 from generate import Case, cases
 from reference import Answer, plan
-from test_compare import EXAMPLES, PROFILE, folder, restrict, walk
+from test_compare import EXAMPLES, folder, restrict, walk
 
 __all__ = ["folder"]  # a fixture
 FIELDS = ("rank", "cluster_node_rank", "placement_node_rank", "local_accelerator_rank", "accelerator_type", "local_rank", "local_world_size",

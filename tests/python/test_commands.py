@@ -13,10 +13,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from chance import PROFILE
 from generate import Case, cases
 from generate_cluster import Dice
 from reference_environment import PATH_LIKE, process_start
-from test_compare import EXAMPLES, PROFILE, ROOST, folder, walk
+from test_compare import EXAMPLES, ROOST, folder, walk
 
 __all__ = ["folder"]
 

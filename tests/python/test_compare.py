@@ -2,7 +2,7 @@
 
 ROOST           the program (default build/roost)
 ROOST_EXAMPLES  how many cases (default 2000)
-ROOST_RANDOM    set to 1 for new cases at every run; otherwise they are always the same
+ROOST_RANDOM    as in chance.py
 """
 
 import json
@@ -15,27 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
+from chance import PROFILE
 from generate import Case, cases
 from reference import EXIT, Answer, plan
 
 ROOST = Path(os.environ.get("ROOST", Path(__file__).parents[2] / "build" / "roost")).absolute()
 EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "2000"))
-IS_RANDOM = os.environ.get("ROOST_RANDOM") == "1"
 # What a user's shell could hold and a plan would read; the cases say all they mean themselves.
 READ_FROM_ENVIRONMENT = ("ROOST", "RLINF", "ROBOT", "LEFT_", "RIGHT_", "CAN_", "CAMERA", "RAY_")
-
-settings.register_profile(
-    "roost",
-    deadline=None,
-    derandomize=not IS_RANDOM,
-    # Derandomized runs must not depend on what an earlier run left behind.
-    **({} if IS_RANDOM else {"database": None}),
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
-PROFILE = settings.get_profile("roost")
 
 
 @pytest.fixture(scope="module")

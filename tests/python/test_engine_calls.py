@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections import Counter
 
+from chance import dice
 from engine import ROOST, Engine
 
 CALLS, KILLS = (1_000_000, 500) if os.environ.get("ROOST_SOAK") else (20_000, 50)
@@ -17,7 +18,7 @@ def test_every_call_has_one_outcome_and_none_is_lost_or_doubled(plain_engine: En
     notes = engine.home / "notes"
     notes.touch()
     config = engine.config({"actor": {"ranks": f"0-{RANKS - 1}", "command": [str(ROOST.parent / "tests" / "engine_callee")], "restart": {"on-failure": 1000}}})
-    seed = os.getpid()
+    seed = dice().randrange(1 << 31)
     command = [ROOST.parent / "tests" / "engine_caller", config, str(CALLS), str(KILLS), str(seed)]
     env = engine.env | {"NOTES": str(notes), "ROOST_PROGRAM": str(ROOST)}
     done = subprocess.run(command, env=env, cwd=engine.home, capture_output=True, text=True, timeout=60 + CALLS / 50)

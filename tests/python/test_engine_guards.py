@@ -7,7 +7,6 @@ time. They hold a pipe open, and its end tells that all of them are gone.
 import ctypes
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from chance import dice as roll
 from conftest import WHO
 from engine import PATIENCE, ROOST, Engine, children_of, is_alive, wait_gone, wait_state
 from run_under_test import words_of
@@ -44,7 +44,7 @@ class Guarded:
             os.kill(pid, signal.SIGKILL)
 
     def end(self) -> subprocess.CompletedProcess:
-        assert self.held.wait_end(), "something of the run holds the pipe"
+        assert self.held.wait_end()
         return self.engine.finish(self.driver)
 
     def roost(self, *words: str) -> subprocess.CompletedProcess:
@@ -109,9 +109,7 @@ ROUNDS = 1000 if os.environ.get("ROOST_SOAK") == "1" else 10
 
 def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(any_engine: Engine) -> None:
     engine = any_engine
-    seed = int(os.environ.get("ROOST_SEED", 0))
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    dice = roll()
     up, held = engine.pipe("up"), engine.pipe("held")
     do = [f"hold={held.path}", "ignore=15", "@0:hidden", "@1:locked", "@2:daemon", "@2:child", "@3:chain", "@3:hidden", f"say={up.path}", "pause"]
     config = engine.config({"actor": {"ranks": "0-3", "do": do}})
@@ -130,7 +128,7 @@ def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(a
         assert driver.wait(PATIENCE) == 5
         engine.running.remove(driver)
         assert engine.left() == []
-        assert held.wait_end(), "something of the run holds the pipe"
+        assert held.wait_end()
 
 
 def open_elsewhere(pid: int, fd: int) -> int:
@@ -320,9 +318,7 @@ def test_a_crashed_run_has_one_end_however_many_find_it(engine: Engine) -> None:
 @pytest.mark.parametrize("is_elsewhere", [False, True], ids=["state", "elsewhere"])
 def test_runs_that_are_killed_while_they_start_leave_nothing(plain_engine: Engine, is_elsewhere: bool) -> None:
     engine = plain_engine
-    seed = int(os.environ.get("ROOST_SEED", 0))
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    dice = roll()
     never = engine.pipe("never")
     more = {"logs": {"dir": "kept"}} if is_elsewhere else {}
     config = engine.config({"actor": {"ranks": "0-3", "do": ["pause"]}}, **more)

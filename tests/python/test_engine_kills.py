@@ -15,13 +15,14 @@ import random
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from chance import dice as roll
 from conftest import WHO
 from engine import ROOST, Engine, children_of, wait_gone, wait_state
 from run_under_test import words_of
+from verdicts import LeftOver
 
 KILLS = 20_000 if os.environ.get("ROOST_SOAK") == "1" else 200
 SHARDS = 8  # tests that pytest can deal out
@@ -144,6 +145,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
     if sleepers or set(victims) <= {"worker", "keeper"} or ("driver" not in victims and not has_killed):
         wake(engine, driver, victims, sleepers)
     what = f"killed {victims} and stopped {sleepers} after {heard}"
+    print(what)  # pytest shows it when the test has failed
     try:
         driver.wait(PATIENCE)
     except subprocess.TimeoutExpired:
@@ -152,7 +154,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
     if "driver" not in victims:
         assert engine.left() == [], f"{what}: the driver ended before its run"
     engine.wait_empty(PATIENCE)
-    assert held.wait_end(PATIENCE), f"{what}: something of the run holds the pipe"
+    assert held.wait_end(PATIENCE)
     check_records(engine, {int(line[1]) for line in said}, what)
     pending |= {int(line[2]) for line in said}
     pending -= {port for port in pending if can_bind(port)}
@@ -166,10 +168,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_nothing_survives(any_engine: Engine, shard: int) -> None:
     engine = any_engine
-    who = f"{engine.has_cgroup} {'root' if engine.user is None else 'user'}"
-    seed = f"{shard} {who} {os.environ.get('ROOST_SEED', time.time_ns() if KILLS > 200 else 0)}"
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    dice = roll(shard, engine.has_cgroup, engine.user is None)
     hold = [f"hold={engine.home}/held", "ignore=15"]
     say = [f"say={engine.home}/up", "pause"]
     config = engine.config(
@@ -184,7 +183,7 @@ def test_nothing_survives(any_engine: Engine, shard: int) -> None:
         left_to_do -= one_kill(engine, config, dice, pending)
     assert pending == set()  # nobody else has ports of this share
     # A guardian killed between making its control group and the next step: removed when stale.
-    left = [group for group in engine.cgroups() if (group / "cgroup.procs").read_text()]
+    left = LeftOver(group for group in engine.cgroups() if (group / "cgroup.procs").read_text())
     assert left == []
     engine.remove_cgroups()
     done = engine.run(engine.config({"actor": {"ranks": "0-3", "do": ["exit=0"]}}, "next.yaml"))

@@ -196,12 +196,3 @@ def test_a_run_that_cannot_begin_leaves_no_managers(plain_engine: Engine) -> Non
     assert done.returncode == 5
     plain_engine.wait_empty()
     assert sockets(plain_engine) == leases(plain_engine) == []
-
-
-def test_a_run_that_can_have_no_managers_is_refused(plain_engine: Engine) -> None:
-    taken = plain_engine.runtime / "roost"
-    taken.mkdir(mode=0o700)
-    (taken / "roost.registry").mkdir()  # a name that no socket can be put at
-    done = plain_engine.run(plain_engine.config({"actor": {"do": ["exit=0"]}}))
-    assert done.returncode != 0 and "cannot make the managers' socket 'roost.registry'" in done.stderr
-    assert plain_engine.runs() == []

@@ -2,7 +2,7 @@
 
 ROOST_JSON_DUMP  tests/fuzz/json_dump.c, built (default build/tests/json_dump)
 ROOST_EXAMPLES   how many documents of each sort (default 2000)
-ROOST_RANDOM     set to 1 for new documents at every run; otherwise they are always the same
+ROOST_RANDOM     as in chance.py
 
 One process reads all documents. What roost refuses and Python does not is refused on this side too
 (`strict`): NaN, keys that come twice, lone surrogates, NUL. Numbers are compared by their text.
@@ -14,21 +14,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from chance import PROFILE
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 REPO = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("ROOST_JSON_DUMP", REPO / "build/tests/json_dump")).absolute()
 CORPUS = REPO / "tests/fuzz/corpus/json"
-IS_RANDOM = os.environ.get("ROOST_RANDOM") == "1"
-MANY = settings(
-    max_examples=int(os.environ.get("ROOST_EXAMPLES", "2000")),
-    deadline=None,
-    derandomize=not IS_RANDOM,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    print_blob=True,
-)
+MANY = settings(PROFILE, max_examples=int(os.environ.get("ROOST_EXAMPLES", "2000")))
 
 pytestmark = pytest.mark.skipif(
     not PROGRAM.exists() and "ROOST_JSON_DUMP" not in os.environ, reason="json_dump is not built"

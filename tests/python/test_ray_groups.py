@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from chance import dice
 from ray_cluster import RayCluster, Session
 from ray_four import script
 from test_worker_seeds import SEEDS
@@ -188,9 +189,10 @@ def test_what_is_not_as_planned_is_said_loudly(one: Session) -> None:
 def test_managers_that_are_killed_are_there_again_and_have_forgotten_nothing(one: Session) -> None:
     """R3, one, two or all at a time, during a thousand calls to workers and to managers: Ray makes them again, with what
     the run is and what was registered, locked, held and leased."""
+    moments = dice().choices(range(100), k=6)
     seen = one.drive(
-        script("""
-        import random
+        f"moments = {moments}\n"
+        + script("""
         cluster = Cluster(num_nodes=4, engine="ray")
         engine = cluster._engine_link()
         group = Small.create_group().launch(cluster, FlexiblePlacementStrategy([[0], [9]]), name="actor")
@@ -202,7 +204,7 @@ def test_managers_that_are_killed_are_there_again_and_have_forgotten_nothing(one
         def kill_some():
             names = ["WorkerManager", "NodeManager", "CollectiveManager"]
             for turn, killed in enumerate(([0], [1], [2], [0, 1], [1, 2], [0, 1, 2])):
-                while done < 150 * turn + random.randrange(100):
+                while done < 150 * turn + moments[turn]:
                     time.sleep(0.001)
                 managers = [ray.get_actor(names[index]) for index in killed]
                 before = ray.get([manager.epoch.remote() for manager in managers])

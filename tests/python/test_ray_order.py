@@ -2,13 +2,13 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chance import dice
 from ray_cluster import WAIT, RayCluster
 
 pytestmark = pytest.mark.ray
@@ -39,8 +39,9 @@ def order(nodes: list[dict[str, Any]], answers: list[dict[str, Any]]) -> list[tu
 
 def test_the_head_comes_first_then_addresses_by_value_in_whatever_order_nodes_are_listed() -> None:
     nodes = [node("10.0.0.10"), node("10.0.0.9", head=True), node("10.0.0.2"), node("10.0.0.1", gpus=0)]
+    chance = dice()
     for _ in range(20):
-        random.shuffle(nodes)
+        chance.shuffle(nodes)
         assert [address for address, _, _ in order(nodes, [answer() for _ in nodes])] == ["10.0.0.9", "10.0.0.1", "10.0.0.2", "10.0.0.10"]
 
 
@@ -91,8 +92,9 @@ def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join(tmp_path: P
     last_bytes = range(2, 6)
     (tmp_path / "c.yaml").write_text(json.dumps({"cluster": {"num_nodes": len(last_bytes), "component_placement": {"actor": "all", "rollout": "1:0,3-8:1-6"}}}))
     maps: dict[str, Any] = {}  # and an order that gave it
+    chance = dice()
     for turn in range(RESTARTS):
-        joining, ranks = random.sample(last_bytes, len(last_bytes)), {}
+        joining, ranks = chance.sample(last_bytes, len(last_bytes)), {}
         if turn % 2 == 0:
             ranks = {place: {"ROOST_NODE_RANK": str(last - 2)} for place, last in enumerate(joining)}
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ray_cluster import WAIT, RayCluster, last_json
+from verdicts import LeftOver
 
 pytestmark = pytest.mark.ray
 
@@ -162,7 +163,7 @@ def partitions(hosts: Hosts) -> None:
         hosts.cable("up")
         deadline = time.monotonic() + WAIT
         while pids[1] in hosts.pids(1):
-            assert time.monotonic() < deadline, "the old life of rank 1 is still there"
+            assert time.monotonic() < deadline, LeftOver(["the old life of rank 1"])
             time.sleep(0.2)
         ask(4)
         assert hear() == ["value", "not_run"]

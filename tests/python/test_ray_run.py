@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from ray_cluster import HEALTH, RayCluster
 from run_under_test import STUBBORN, WAIT, Run, all_pids, shell, until, variables_of, words_of
+from verdicts import LeftOver
 
 pytestmark = pytest.mark.ray
 
@@ -75,14 +76,14 @@ class Nodes:
         self.runs.append(Run([self.cluster.environment["ROOST"], *words], self.environment(**more), self.home))
         return self.runs[-1]
 
-    def left(self, run_id: str, seconds: float = 30) -> list[Any]:
+    def left(self, run_id: str, seconds: float = 30) -> LeftOver:
         """What is left of a run, on the machine and in the cluster: nothing, it is hoped."""
         alive = lambda: [words_of(pid) for pid in all_pids() if variables_of(pid).get("ROOST_RUN_ID") == run_id]  # noqa: E731
         deadline = time.monotonic() + seconds
         while (processes := alive()) and time.monotonic() < deadline:
             time.sleep(0.05)
         folders = [str(path) for path in Path("/tmp").glob(f"roost-part-{run_id}-*")]
-        return [processes, folders, *self.cluster.left(seconds)]
+        return LeftOver([processes, folders, *self.cluster.left(seconds)])
 
 
 NOTHING: list[Any] = [[], [], [], [], 0]

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import worker_classes
+from chance import PROFILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,14 +34,14 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(PROFILE, max_examples=60)
 @given(VALUES)
 def test_a_value_is_itself_when_it_has_been_sent(value: object) -> None:
     (back,) = decode(sent(value))
     assert back == value and type(back) is type(value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(PROFILE, max_examples=40)
 @given(st.lists(st.integers(0, 3 * ALIGNMENT), max_size=6))
 def test_arrays_are_aligned_views_of_the_message(sizes: list[int]) -> None:
     arrays = [np.arange(size, dtype=np.uint8) for size in sizes]

@@ -18,6 +18,8 @@
 #include <roost/port.h>
 #include <roost/registry.h>
 
+#include "base/cure.h"
+#include "base/private_dir.h"
 #include "launch/local/clock.h"
 #include "launch/local/doors.h"
 #include "registry/namespaces.h"
@@ -38,9 +40,10 @@ static bool prepare(struct keeper *keeper, struct diag *diag)
 {
     keeper->signals = doors_open(KEEPER_CHANNEL, KEEPER_FD_COUNT);
     if (keeper->signals < 0) {
+        int error = errno;
         diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot open what the managers need: %s",
-                   strerror(errno));
-        diag_hint(diag, "raise the limit of open files: ulimit -n");
+                   strerror(error));
+        diag_hint(diag, "%s", cure_of_descriptor(error).text);
         return false;
     }
     /* Two descriptors for every process that asks. */
@@ -103,9 +106,10 @@ static bool open_socket(struct keeper *keeper, struct diag *diag)
         keeper->server = server_new(listener);
     if (keeper->server)
         return true;
+    int error = errno;
     diag_error(diag, ROOST_ERR_IO, NOWHERE, "cannot make the managers' socket '%s': %s",
-               keeper->socket, strerror(errno));
-    diag_hint(diag, "free some space in the runtime directory, or set XDG_RUNTIME_DIR");
+               shown_in(KEEPER_RUNTIME_DIR, keeper->socket).text, strerror(error));
+    diag_hint(diag, "%s", cure_of_place(error, "set XDG_RUNTIME_DIR").text);
     return false;
 }
 

@@ -31,11 +31,11 @@ static bool make_logs(struct supervisor *supervisor, struct worker *worker)
     return true;
 }
 
-static void tell_logs(struct supervisor *supervisor, const struct worker *worker)
+static void tell_logs(struct supervisor *supervisor, struct worker *worker)
 {
-    if (supervisor->has_told_full)
+    if (worker->has_told_cut)
         return;
-    supervisor->has_told_full = true;
+    worker->has_told_cut = true;
     outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
                "its logs cannot be kept in '%s/%d' of the run's folder: %s",
                worker_component(supervisor, worker)->name, worker->rank, strerror(errno));

@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "base/cure.h"
 #include "base/file.h"
 #include "launch/local/lost.h"
 #include "launch/local/parts.h"
@@ -38,8 +39,7 @@ static int refuse_to_open(struct supervisor *supervisor, const char *what, int e
     char message[128];
     snprintf(message, sizeof message, "cannot open %s: %s", what, strerror(error));
     return refuse_with(supervisor, ROOST_ERR_IO, message,
-                       error == EMFILE ? "raise the limit of open files: ulimit -n"
-                                       : "free some space there, or set XDG_RUNTIME_DIR");
+                       cure_of_place(error, "set XDG_RUNTIME_DIR").text);
 }
 
 int supervisor_refuse_doors(struct supervisor *supervisor, int error)
@@ -204,10 +204,11 @@ static int open_records(struct supervisor *supervisor)
             return 0;
     }
     char message[160];
+    int error = errno;
     snprintf(message, sizeof message, "cannot make the file of exit records ('records.jsonl'): %s",
-             strerror(errno));
+             strerror(error));
     return refuse_with(supervisor, ROOST_ERR_IO, message,
-                       "free some space, or choose another roost.logs.dir");
+                       cure_of_place(error, "choose another roost.logs.dir").text);
 }
 
 static int open_control(struct supervisor *supervisor)

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cure.h"
+
 const char *spawn_step_word(enum spawn_step step)
 {
     static const char *const words[] = {
@@ -192,4 +194,14 @@ struct spawned spawn_process(const struct spawn *spawn)
         return (struct spawned){-1, -1, child.failed, child.error};
     }
     return out;
+}
+
+int spawn_null(struct diag *diag)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), error = errno;
+    if (null >= 0)
+        return null;
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot open /dev/null: %s", strerror(error));
+    diag_hint(diag, "%s", cure_of_null(error).text);
+    return -1;
 }

@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/diag.h"
+
 enum spawn_step {
     SPAWN_OK,
     SPAWN_CLONE,
@@ -53,5 +55,8 @@ void spawn_restore_score(const char *score);
 /* Starts a process: own session, no parent's descriptors, signals as they are at birth, killed when
  * its parent dies. Call it from the main thread: the parent-death signal follows the thread. */
 struct spawned spawn_process(const struct spawn *spawn);
+
+/* /dev/null, for what a process is not to read or write; -1 after saying why it cannot be had. */
+int spawn_null(struct diag *diag);
 
 #endif

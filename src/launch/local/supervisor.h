@@ -41,6 +41,7 @@ struct worker {
     struct digest digest; /* of a part: what it is executed with */
     bool was_told;        /* roost has sent it a signal that ends */
     bool has_logs;        /* its log files were made */
+    bool has_told_cut;    /* that its logs may not be whole */
     int driver_end;       /* of its channel, while it is forking */
     bool is_ready;
     bool is_probing;
@@ -109,7 +110,6 @@ struct supervisor {
     int64_t give_up_at;  /* ms, while killing */
     bool is_start_over;  /* nothing more is started */
     bool has_given_up;   /* on processes that cannot be killed */
-    bool has_told_full;  /* that the disk of the logs is full */
     int64_t oom_seen;    /* kills for want of memory that are accounted for; -1 = nobody counts */
 
     bool has_failed;
@@ -180,8 +180,8 @@ int worker_open_log(struct supervisor *supervisor, const struct worker *worker, 
 bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2]);
 
 /* Workers write their logs themselves, so a full disk is theirs to see, and some do not look: when a life
- * has ended on one, that is told, once. */
-void worker_look_at_disk(struct supervisor *supervisor, const struct worker *worker);
+ * has ended on one, that is told, once for each worker. */
+void worker_look_at_disk(struct supervisor *supervisor, struct worker *worker);
 
 /* --- lives.c --- */
 

@@ -83,8 +83,8 @@ bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int 
     return false;
 }
 
-/* The stream that has more: what does not fit is most likely of that one. */
-static int longer_stream(struct supervisor *supervisor, const struct worker *worker)
+/* The log that has more: what does not fit is most likely of that one. Both, when neither has. */
+static const char *longer_log(struct supervisor *supervisor, const struct worker *worker)
 {
     int64_t size[2] = {0, 0};
     int dir = component_dir(supervisor, worker->component);
@@ -95,19 +95,18 @@ static int longer_stream(struct supervisor *supervisor, const struct worker *wor
         if (fstatat(dir, path, &info, AT_SYMLINK_NOFOLLOW) == 0)
             size[stream] = info.st_size;
     }
-    return size[1] > size[0];
+    return size[0] == size[1] ? "*.log" : stream_names[size[1] > size[0]];
 }
 
-void worker_look_at_disk(struct supervisor *supervisor, const struct worker *worker)
+void worker_look_at_disk(struct supervisor *supervisor, struct worker *worker)
 {
     struct statvfs disk;
-    if (supervisor->has_told_full || supervisor->parts ||
-        fstatvfs(supervisor->run_dir, &disk) != 0 ||
+    if (worker->has_told_cut || supervisor->parts || fstatvfs(supervisor->run_dir, &disk) != 0 ||
         (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) > 0) /* some of it may be root's alone */
         return;
-    supervisor->has_told_full = true;
+    worker->has_told_cut = true;
     outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
                "it ended while the disk of the logs was full: '%s/%d/%s' may be cut",
                worker_component(supervisor, worker)->name, worker->rank,
-               stream_names[longer_stream(supervisor, worker)]);
+               longer_log(supervisor, worker));
 }

@@ -171,11 +171,12 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
         argv[4 + i] = question->words[i];
     if (!ray_find_python(question->python, question->env, python, sizeof python, diag))
         return NULL;
-    int ends[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+    int ends[2], null = spawn_null(diag);
+    if (null < 0)
+        return NULL;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
         say_python(python, "start", errno, diag);
-        if (null >= 0)
-            close(null);
+        close(null);
         return NULL;
     }
     struct spawn spawn = {.paths = (const char *const[]){python, NULL},
