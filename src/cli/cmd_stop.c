@@ -1,20 +1,9 @@
 /* cmd_stop.c - roost stop: ends a run as its own Ctrl-C would, and waits until it has ended. */
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/output.h"
 #include "launch/runs.h"
-
-/* Whether it went on when this was looked at: not to be reached is not to have ended. */
-static bool goes_on(const struct run_entry *entry)
-{
-    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_going = dir >= 0 && runs_goes_on(dir);
-    if (dir >= 0)
-        close(dir);
-    return is_going;
-}
 
 static int stop(const struct invocation *invocation, struct run_list *list,
                 const struct run_entry *entry)
@@ -31,7 +20,8 @@ static int stop(const struct invocation *invocation, struct run_list *list,
     }
     if (fd >= 0)
         close(fd);
-    if (goes_on(entry)) {
+    /* Not to be reached is not to have ended; but a supervisor may have died while it was asked. */
+    if (runs_look_again(list, entry) == RUN_ALIVE) {
         runs_explain(list, entry, error, &diag);
         output_error(&err);
         return roost_code_exit(err.code);

@@ -187,7 +187,7 @@ bool runs_goes_on(int dir)
     return !is_known && run_dir_is_held(dir);
 }
 
-static void find_state(struct run_list *list, int dir, struct run_entry *entry)
+static void find_state(const struct run_list *list, int dir, struct run_entry *entry)
 {
     int fd = runs_connect(list, entry);
     if (fd >= 0) {
@@ -208,6 +208,17 @@ static void find_state(struct run_list *list, int dir, struct run_entry *entry)
         end_leftovers(list, entry->id, entry->cgroup);
         lost_record_crash(dir);
     }
+}
+
+enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry)
+{
+    struct run_entry now = *entry;
+    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return entry->state;
+    find_state(list, dir, &now);
+    close(dir);
+    return now.state;
 }
 
 /* Reads DIR/<id>; false when it is not a run of this user. */

@@ -52,6 +52,9 @@ const char *run_state_word(enum run_state state);
  * not asked, so very many may look. */
 bool runs_goes_on(int dir);
 
+/* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
+enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry);
+
 /* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
  * to it is not this one (runs_explain). */
 int runs_connect(const struct run_list *list, const struct run_entry *entry);

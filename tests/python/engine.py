@@ -193,6 +193,12 @@ class Engine:
             self.user.own(self.pipes[-1].path)
         return self.pipes[-1]
 
+    def drop(self, pipe: Pipe) -> None:
+        """One that is not needed any more; the next may have its name."""
+        self.pipes.remove(pipe)
+        pipe.close()
+        pipe.path.unlink()
+
     def config(self, components: dict[str, dict], name: str = "train.yaml", **roost: object) -> Path:
         """`components`: name -> launch settings, with `ranks` for the placement (default one process). A
         `do` is a list of steps for the worker of the tests."""

@@ -110,15 +110,15 @@ ROUNDS = 1000 if os.environ.get("ROOST_SOAK") == "1" else 10
 def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(any_engine: Engine) -> None:
     engine = any_engine
     dice = roll()
-    up, held = engine.pipe("up"), engine.pipe("held")
-    do = [f"hold={held.path}", "ignore=15", "@0:hidden", "@1:locked", "@2:daemon", "@2:child", "@3:chain", "@3:hidden", f"say={up.path}", "pause"]
+    home = engine.home
+    do = [f"hold={home}/held", "ignore=15", "@0:hidden", "@1:locked", "@2:daemon", "@2:child", "@3:chain", "@3:hidden", f"say={home}/up", "pause"]
     config = engine.config({"actor": {"ranks": "0-3", "do": do}})
     for _ in range(ROUNDS):
-        up.text = b""
+        up, held = engine.pipe("up"), engine.pipe("held")
         driver = engine.start(config, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         up.lines(dice.randrange(1, 5))
-        page = engine.page(engine.runs()[-1])
-        guards = [page["guardian_pid"], page["supervisor_pid"]]
+        [guardian] = [pid for pid in children_of(driver.pid) if "--guardian" in words_of(pid)]
+        guards = [guardian, *children_of(guardian)]
         dice.shuffle(guards)
         for pid in guards:
             try:
@@ -129,6 +129,8 @@ def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(a
         engine.running.remove(driver)
         assert engine.left() == []
         assert held.wait_end()
+        for pipe in (up, held):
+            engine.drop(pipe)
 
 
 def open_elsewhere(pid: int, fd: int) -> int:

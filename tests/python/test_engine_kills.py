@@ -159,9 +159,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
     pending |= {int(line[2]) for line in said}
     pending -= {port for port in pending if can_bind(port)}
     for made in (pipe, held):
-        engine.pipes.remove(made)
-        made.close()
-        made.path.unlink()
+        engine.drop(made)
     return has_killed
 
 
