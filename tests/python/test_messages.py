@@ -80,6 +80,7 @@ OTHER_TEXTS = {
     "joining the Ray cluster": "on a terminal; tests/python/test_parts_birth.py",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is running but cannot be reached: %s": "the same",
+    "`roost stop --now %s` ends it; 0 in %s/cgroup.freeze lets it go on": "its cure when the run is frozen; tests/python/test_engine_guards.py",
     "try again, or end the program that started it": "its cure, when there is no answer for half a minute",
     "set XDG_RUNTIME_DIR as it was where the run was started, or end the program that started it": "its other cure",
     "cannot open the run '%s': %s": "a run that is removed while it is looked at",
