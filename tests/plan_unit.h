@@ -53,7 +53,7 @@ static inline void put_brief(struct text *out, const struct roost_component *it)
     }
 }
 
-/* Every field, in the notation of the specification:
+/* Every field, in a notation of its own:
  * "r0 n0 p0 lar0 lr0/2 vis0,1 hw[0,1] g=cluster\n" */
 static inline void put_full(struct text *out, const struct roost_component *it)
 {

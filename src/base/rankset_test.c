@@ -1,4 +1,4 @@
-/* rankset_test.c - the plain rank grammar, row by row of the specification, and set operations. */
+/* rankset_test.c - the plain rank grammar, row by row, and set operations. */
 #include "base/rankset.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* resolve.c - OmegaConf's interpolation, as far as DESIGN allows it and no further.
+/* resolve.c - OmegaConf's interpolation: paths, and oc.env as the only resolver.
  *
  * Words: an interpolation is "${" body "}"; a body with a ":" calls a resolver, any other is a path;
  * a path with k leading dots starts k-1 containers above the one the scalar stands in. */

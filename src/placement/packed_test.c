@@ -1,5 +1,4 @@
-/* packed_test.c - the closed form against the algorithm it replaces, and the table of the
- * specification. */
+/* packed_test.c - the closed form against the algorithm it replaces, and a table of placements. */
 #include "tests/plan_unit.h"
 
 /* Units of each node, for the naive algorithm. */
@@ -11,8 +10,7 @@ struct shape {
 
 enum { UNITS_MAX = 24 };
 
-/* Takes the lowest unused rank, then every stride-th, n of them, and repeats: the specification's
- * own words. False when that cannot be done. */
+/* Takes the lowest unused rank, then every stride-th, n of them, and repeats. False when that cannot be done. */
 static bool naive(const struct shape *shape, struct roost_packed packed, struct text *out)
 {
     int32_t node_of[UNITS_MAX], local_of[UNITS_MAX], total = 0;
@@ -120,7 +118,7 @@ static void check_call(const struct call *call)
 
 #define TWO_GROUPS "[{label: a, node_ranks: 0}, {label: b, node_ranks: 1}]"
 
-TEST(packed_placements_are_those_of_the_specification)
+TEST(packed_placements_are_those_of_the_table)
 {
     static const struct call rows[] = {
         {"1x4",
@@ -285,7 +283,7 @@ TEST(what_packed_cannot_place_is_refused)
 }
 
 RUN_TESTS(cmocka_unit_test(the_closed_form_places_as_the_lowest_unused_rank_does),
-          cmocka_unit_test(packed_placements_are_those_of_the_specification),
+          cmocka_unit_test(packed_placements_are_those_of_the_table),
           cmocka_unit_test(packed_stride_has_no_effect_with_one_unit_a_process),
           cmocka_unit_test(without_isolation_a_process_sees_the_node_and_knows_its_own_first),
           cmocka_unit_test(what_packed_cannot_place_is_refused))

@@ -32,7 +32,7 @@ TEST(a_text_fills_a_node_before_opening_the_next)
                "0 node0:0\n1 node0:1\n2 node0:2\n3 node0:3\n4 node1:0\n5 node1:1\n");
 }
 
-TEST(texts_map_resources_to_processes_as_the_specification_has_it)
+TEST(texts_map_resources_to_processes)
 {
     CHECK_PLAN("1x8", 1, "all",
                "0 node0:0\n1 node0:1\n2 node0:2\n3 node0:3\n4 node0:4\n5 node0:5\n"
@@ -232,7 +232,7 @@ TEST(fewer_nodes_than_wanted_do_not_fit_and_more_are_left_out)
     check_plan("4x2", CONFIG(2, "a: 4"), "a", ROOST_MODE_HYBRID, "fit: ");
 }
 
-/* --- model-parallel, the table of the specification --- */
+/* --- model-parallel, a table of its modes --- */
 
 #define SIZES(actor_tp, rollout_tp)                                                                \
     "actor: {model: {tensor_model_parallel_size: " #actor_tp "}}\n"                                \
@@ -396,7 +396,7 @@ TEST(a_refused_write_is_an_io_failure_of_every_rendering)
 }
 
 RUN_TESTS(cmocka_unit_test(a_text_fills_a_node_before_opening_the_next),
-          cmocka_unit_test(texts_map_resources_to_processes_as_the_specification_has_it),
+          cmocka_unit_test(texts_map_resources_to_processes),
           cmocka_unit_test(processes_spread_over_nodes_evenly_or_with_one_more_on_the_first),
           cmocka_unit_test(groups_that_count_different_things_count_nodes_together),
           cmocka_unit_test(a_component_named_in_a_list_of_groups_uses_all_of_them),

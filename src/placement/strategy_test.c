@@ -1,4 +1,4 @@
-/* strategy_test.c - flexible and node strategies as the specification's tables have them. */
+/* strategy_test.c - tables of flexible and node placements. */
 #include <stdlib.h>
 
 #include "tests/plan_unit.h"
@@ -71,7 +71,7 @@ static void check_call(const struct call *call, bool is_node)
 
 #define TWO_GROUPS "[{label: a, node_ranks: 0}, {label: b, node_ranks: 1}]"
 
-TEST(flexible_placements_are_those_of_the_specification)
+TEST(flexible_placements_are_those_of_the_table)
 {
     static const char three[] = "r0 n0 p0 lar0 lr0/3 vis0,1 hw[0,1] g=cluster\n"
                                 "r1 n0 p0 lar2 lr1/3 vis2 hw[2] g=cluster\n"
@@ -206,7 +206,7 @@ TEST(without_isolation_processes_see_their_whole_node)
     check_call(&row, false);
 }
 
-TEST(node_placements_are_those_of_the_specification)
+TEST(node_placements_are_those_of_the_table)
 {
     static const struct call rows[] = {
         {"1x0",
@@ -301,12 +301,12 @@ TEST(more_processes_than_a_component_may_have_are_refused)
     roost_cluster_free(cluster);
 }
 
-RUN_TESTS(cmocka_unit_test(flexible_placements_are_those_of_the_specification),
+RUN_TESTS(cmocka_unit_test(flexible_placements_are_those_of_the_table),
           cmocka_unit_test(flexible_counts_units_node_by_node_where_nodes_differ),
           cmocka_unit_test(flexible_goes_through_groups_in_the_order_given),
           cmocka_unit_test(flexible_counts_a_node_met_again_as_the_same_node),
           cmocka_unit_test(one_unit_through_two_groups_is_held_once),
           cmocka_unit_test(without_isolation_processes_see_their_whole_node),
-          cmocka_unit_test(node_placements_are_those_of_the_specification),
+          cmocka_unit_test(node_placements_are_those_of_the_table),
           cmocka_unit_test(ranks_that_were_asked_for_are_kept_as_ranges),
           cmocka_unit_test(more_processes_than_a_component_may_have_are_refused))

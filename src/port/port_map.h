@@ -16,7 +16,7 @@ struct port_map {
     int32_t ephemeral_first, ephemeral_last; /* the kernel's range for outgoing connections */
 };
 
-/* The ranges of DESIGN less what the kernel says in <proc>/sys/net/ipv4: its ephemeral range and its
+/* The ranges of port_map.c less what the kernel says in <proc>/sys/net/ipv4: its ephemeral range and its
  * reserved ports. A setting that cannot be read has the kernel's default. */
 void port_map_read(struct port_map *map, const char *proc);
 

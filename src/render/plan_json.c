@@ -1,7 +1,7 @@
 /* plan_json.c - a plan as one JSON document, streamed.
  *
  * A plan may have a million rows, so a row is written straight into the buffer from fixed pieces;
- * only its strings are prepared before. Keys and their order are the contract of DESIGN: add, never
+ * only its strings are prepared before. Other programs rely on the keys and their order: add, never
  * rename. */
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* scarce.c - a kernel that has no more descriptors, once or from then on, or a disk that takes no more
- * records, for a roost program of the tests (faults E15, E18).
+ * records, for a roost program of the tests.
  *
  * Whatever the library and the program open, and write, comes through here (-Wl,--wrap). A file beside the program, with
  * ".plan" behind its name, says "driver 7 once", "guardian 3 on" or "keeper 1 on": which process (the supervisor is a fork of

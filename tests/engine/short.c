@@ -1,4 +1,4 @@
-/* short.c - a kernel in a bad mood, for a roost program of the tests (faults E20).
+/* short.c - a kernel in a bad mood, for a roost program of the tests.
  *
  * Every read and write of the library and the program comes through here (-Wl,--wrap): it is done in pieces of
  * one to three bytes, and every third one is interrupted. Its guardian, supervisor and keeper are the same

@@ -136,7 +136,7 @@ def draw_robots(dice: Dice, node_ranks: list[int], taken: set[tuple[int, str]]) 
 def draw_env_configs(dice: Dice, node_ranks: list[int]) -> list[dict[str, Any]]:
     if len(node_ranks) == 1 or dice.chance(40):
         return [{"node_ranks": "all", "env_vars": [{"LOG": "debug"}, {"TRIES": 3}]}]
-    # The same variable on two nodes of a group is right, with two values (W12).
+    # The same variable on two nodes of a group is right, with two values.
     return [{"node_ranks": rank, "env_vars": [{"WHERE": f"node{rank}"}]} for rank in node_ranks[:2]]
 
 

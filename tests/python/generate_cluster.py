@@ -16,7 +16,7 @@ VENDORS = {
     "A800": "NV_GPU",
     "H100": "NV_GPU",
 }
-# Each pool is one the documents order without doubt; a cluster may still mix the pools.
+# The order of each pool is beyond doubt; a cluster may still mix the pools.
 IPV4 = ["10.0.0.9", "10.0.0.10", "10.0.0.100", "9.255.0.1", "192.168.1.2", "192.168.1.11"]
 IPV6 = ["fd00::9", "fd00::10", "fd00:0:0:0::a", "2001:db8::1", "fe80::2", "2001:db8:0:1::"]
 NAMES = ["node2", "node10", "node100", "node3.rack1", "gpu-7", "gpu-12"]

@@ -1,4 +1,4 @@
-"""An independent model of `roost plan`, written from DESIGN.md and spec/rlinf.md, not from the C.
+"""An independent model of `roost plan`, written from roost's documents and RLinf's behaviour, not from the C.
 
 It is slow and plain on purpose: everything is a list, nothing is computed ahead. plan() takes a
 config as the YAML's own dicts and lists, and nodes as a snapshot's; it answers with the plan, or

@@ -1,6 +1,6 @@
 """What exists: nodes in their order, node groups, and the resources that ranks count.
 
-Written from DESIGN.md 3 and spec/rlinf.md 1.2-1.4 and 3.
+Written from roost's documents and RLinf's behaviour, not from the C.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 ACCELERATOR = "Accelerator"
 GROUP_KEYS = {"label", "node_ranks", "env_configs", "hardware", "hardware_type", "ignore_hardware"}
 ENV_KEYS = {"node_ranks", "env_vars", "python_interpreter_path"}
-# Fields besides node_rank, spec 1.4.
+# Fields besides node_rank.
 ROBOT_FIELDS = {
     "Franka": "robot_ip camera_serials camera_type gripper_type gripper_connection"
     " controller_node_rank disable_validate",
@@ -66,7 +66,7 @@ class Cluster:
         return self.robots.get((node_rank, kind), 0)
 
     def kind(self, group: Group) -> str | None:
-        """The group's hardware type: spec 3, rule 1."""
+        """The group's hardware type."""
         if group.hardware is not None:
             return group.hardware
         if group.ignore_hardware:
@@ -94,7 +94,7 @@ class Cluster:
         return found
 
     def _whole_nodes(self, groups: list[Group]) -> list[Resource]:
-        # One typeless group is enough: ranks then mean nodes in all of them (W10).
+        # One typeless group is enough: ranks then mean nodes in all of them.
         nodes = [
             Resource(None, self.nodes[rank], 0, group.label)
             for group in groups

@@ -1,5 +1,4 @@
-"""What a process of a plan is started with, written from DESIGN.md 2 and 4, spec/rlinf.md 6.4, 6.5
-and 7.2 and docs/launch.md, not from the C.
+"""What a process of a plan is started with, written from docs/launch.md and RLinf's behaviour, not from the C.
 
 process_start() takes a process as the plan's own document has it; what the plan itself must be is
 reference.py's business.
@@ -19,7 +18,7 @@ PATH_LIKE = {
     "PKG_CONFIG_PATH",
     "CPATH",
 }
-# spec 6.4: the variable that isolates, and what tells Ray to keep off it
+# The variable that isolates, and what tells Ray to keep off it.
 VENDOR = {
     "NV_GPU": ("CUDA_VISIBLE_DEVICES", ["CUDA_VISIBLE_DEVICES"]),
     "KUNLUN_XPU": ("CUDA_VISIBLE_DEVICES", ["CUDA_VISIBLE_DEVICES"]),
@@ -28,7 +27,7 @@ VENDOR = {
     "INTEL_GPU": ("ONEAPI_DEVICE_SELECTOR", ["ONEAPI_DEVICE_SELECTOR"]),
     "MUSA_GPU": ("MUSA_VISIBLE_DEVICES", ["MUSA_VISIBLE_DEVICES"]),
 }
-# spec 6.4: where each reads its network interfaces from; 6.5: RLINF_COMM_NET_DEVICES
+# Where the library of each vendor reads its network interfaces from; RLINF_COMM_NET_DEVICES says which they are.
 INTERFACES = {
     "NV_GPU": ["NCCL_SOCKET_IFNAME"],
     "AMD_GPU": ["NCCL_SOCKET_IFNAME"],
@@ -90,7 +89,7 @@ def own_variables(
     }
     if kind in VENDOR:
         variable, switches = VENDOR[kind]
-        prefix = "level_zero:" if kind == "INTEL_GPU" else ""  # W52
+        prefix = "level_zero:" if kind == "INTEL_GPU" else ""  # oneAPI wants the backend before the numbers
         values[variable] = prefix + values["VISIBLE_DEVICES"]
         values |= {f"RAY_EXPERIMENTAL_NOSET_{switch}": 1 for switch in switches}
     for port, want in launch.get("ports", {}).items():

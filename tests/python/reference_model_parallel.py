@@ -1,6 +1,6 @@
 """Model-parallel placement: the roles actor, rollout, reward, inference, critic, critic_inference.
 
-Written from spec/rlinf.md 5.3 with W20-W25 as its section 10 says: node groups and process ranks
+Written from RLinf's behaviour, but for where roost differs on purpose: node groups and process ranks
 count, and whether two roles share accelerators is asked of the machines, not of their numbers.
 
 Every fault that stands by itself is said: a role or a size that is wrong is left out, and what can be
@@ -258,7 +258,7 @@ def check_engines(rollout: Request, engine: int) -> None:
 def pack(
     units: list[Resource], first: int, last: int, count: int, stride: int
 ) -> list[list[Resource]]:
-    """Spec 4.2: the lowest unused rank s takes s, s+stride, ... until it has count; repeat."""
+    """The lowest unused rank s takes s, s+stride, ... until it has count; repeat."""
     require(last < len(units), "fit")
     require((last - first + 1) % (count * stride) == 0)
     unused = list(range(first, last + 1))

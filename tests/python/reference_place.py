@@ -1,6 +1,6 @@
-"""Who sits where: shares of resources become processes with the eleven fields of DESIGN.md 4.
+"""Who sits where: shares of resources become processes with eleven fields.
 
-Written from spec/rlinf.md 2.2 (mapping), 3 and 4, with the differences of its section 10.
+Written from RLinf's behaviour and where roost differs from it on purpose, not from the C.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def deal_units(units: list[Resource], processes: int) -> list[list[Resource]]:
 
 
 def deal_nodes(nodes: list[Resource], processes: int) -> list[list[Resource]]:
-    """As even as possible, the first nodes take what is over (W7); no process on two nodes."""
+    """As even as possible, the first nodes take what is over; no process on two nodes."""
     if processes < len(nodes):
         raise Refused("rank")
     even, over = divmod(processes, len(nodes))

@@ -1,6 +1,6 @@
 """The rank grammar: the text of node_ranks and of a placement, and nothing about clusters.
 
-Written from spec/rlinf.md 2.1 and 2.2 with the differences of its section 10.
+Written from RLinf's grammar and where roost differs from it on purpose, not from the C.
 """
 
 import re
@@ -63,7 +63,7 @@ def parse_ranks(value: Any, available: list[int]) -> list[int]:
         if not str(item).strip(" \t"):
             continue
         ranks = parse_range(str(item))
-        # Every rank is looked up, not only the two ends: available may have gaps (W15).
+        # Every rank is looked up, not only the two ends: available may have gaps.
         if any(rank not in available for rank in ranks):
             raise Refused("fit")
         chosen.update(ranks)
@@ -81,7 +81,7 @@ def parse_entry(text: str) -> Entry:
 
 
 def parse_placement(value: Any, codes: set[str]) -> list[Entry | None]:
-    """What the text alone says, None for what is no entry. A comma always ends an entry (W8)."""
+    """What the text alone says, None for what is no entry. A comma always ends an entry."""
     entries: list[Entry | None] = []
     for text in str(value).split(","):
         if not text.strip(" \t"):

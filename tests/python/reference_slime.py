@@ -1,6 +1,6 @@
 """An independent reading of slime's placement groups: the layout, and the order of bundles.
 
-Written from the documents alone, in the plainest way: it knows nothing of how roost does it.
+Written from what slime does, in the plainest way: it knows nothing of how roost does it.
 """
 
 import ipaddress

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from test_cases import ROOT
+from transcripts import ROOT
 
 
 def load(name: str) -> Any:

@@ -151,7 +151,7 @@ def test_external_engines() -> None:
 # --- weak spots ---
 
 
-def test_w05_the_host_of_a_part_is_where_its_slots_are() -> None:
+def test_the_host_of_a_part_is_where_its_slots_are() -> None:
     args = Namespace(actor_num_gpus_per_node=4, rollout_num_gpus=12, rollout_num_gpus_per_engine=2)
     layout = get_engine_layout(args, "2x8")
     assert [(part.slot, part.node, part.local_gpu) for e in layout.engines for part in e.parts] == [(4, 0, 4), (6, 0, 6), (8, 1, 0), (10, 1, 2), (12, 1, 4), (14, 1, 6)]
@@ -159,13 +159,13 @@ def test_w05_the_host_of_a_part_is_where_its_slots_are() -> None:
     assert [part.port_offsets["server"] for e in layout.engines for part in e.parts] == [0, 2, 0, 2, 4, 6]
 
 
-def test_w05_nodes_of_four_gpus_are_nodes_of_four() -> None:
+def test_nodes_of_four_gpus_are_nodes_of_four() -> None:
     args = Namespace(actor_num_gpus_per_node=4, rollout_num_gpus=8, rollout_num_gpus_per_engine=8)
     assert [part.node for part in get_engine_layout(args, "3x4").engines[0].parts] == [1, 2]
     assert [part.node for part in get_engine_layout(args, slots_of_node=[4, 4, 4]).engines[0].parts] == [1, 2]
 
 
-def test_w06_an_engine_is_on_one_node() -> None:
+def test_an_engine_is_on_one_node() -> None:
     args = Namespace(actor_num_gpus_per_node=4, rollout_num_gpus=8, rollout_num_gpus_per_engine=8)
     with pytest.raises(roost.RankError, match="slots 4-11.*node 0 ends with slot 7.*multiple of 8 GPUs.*4 GPUs per engine"):
         get_engine_layout(args)
@@ -182,7 +182,7 @@ def test_a_flag_of_megatrons_with_the_name_of_a_setting_is_left_alone() -> None:
     assert layout_of(rollout_num_gpus=8, profile="seed").port_base == 10000
 
 
-def test_w06_an_engine_has_gpus_that_follow_one_another() -> None:
+def test_an_engine_has_gpus_that_follow_one_another() -> None:
     """Somebody else has GPUs 2 and 3 of the second node: slots 8-11 are GPUs 0, 1, 4 and 5."""
     bundles = [(i, "10.0.0.1", i) for i in range(8)] + [(8 + i, "10.0.0.2", gpu) for i, gpu in enumerate([0, 1, 4, 5, 6, 7])]
     order = order_bundles(bundles)
@@ -200,18 +200,18 @@ def test_w06_an_engine_has_gpus_that_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize(("rollout", "each", "words"), [(24, 16, "24.*16.*8 would be left"), (24, 12, "12 GPUs do not fill nodes of 8"), (10, 4, "10.*4.*2 would be left")])
-def test_w07_sizes_tile(rollout: int, each: int, words: str) -> None:
+def test_sizes_tile(rollout: int, each: int, words: str) -> None:
     with pytest.raises(roost.RankError, match=words):
         layout_of(rollout_num_gpus=rollout, rollout_num_gpus_per_engine=each)
 
 
-def test_w08_node_rank_counts_within_the_engine() -> None:
+def test_node_rank_counts_within_the_engine() -> None:
     groups = [{"worker_type": "regular", "num_gpus": 8, "num_gpus_per_engine": 8}, {"worker_type": "regular", "num_gpus": 16, "num_gpus_per_engine": 16}]
     layout = layout_of(debug_rollout_only=True, rollout_num_gpus=24, sglang=[{"name": "a", "server_groups": groups}])
     assert [(part.rank, part.node_rank, "dist_init" in part.ports) for part in layout.engines[1].parts] == [(1, 0, True), (2, 1, False)]
 
 
-def test_w10_counts_are_set_and_not_negative() -> None:
+def test_counts_are_set_and_not_negative() -> None:
     for args in ({}, {"debug_rollout_only": True}):
         with pytest.raises(roost.Error, match="'rollout_num_gpus' is not set"):
             get_placement_group_layout(Namespace(**args))
@@ -220,7 +220,7 @@ def test_w10_counts_are_set_and_not_negative() -> None:
     assert caught.value.key == "rollout_num_gpus"
 
 
-def test_w11_a_share_that_is_too_small_is_refused_before_anything_exists() -> None:
+def test_a_share_that_is_too_small_is_refused_before_anything_exists() -> None:
     with pytest.raises(IndexError, match="engines take 32 GPUs, but rollout's share has 8"):
         layout_of(profile="seed", colocate=True, rollout_num_gpus=32)
     with pytest.raises(IndexError, match="takes 40 GPUs.*there are 16"):
@@ -229,20 +229,20 @@ def test_w11_a_share_that_is_too_small_is_refused_before_anything_exists() -> No
         get_engine_layout(Namespace(rollout_num_gpus=8), slots_of_node=[8, 4])
 
 
-def test_w16_models_on_one_node_have_their_own_ports() -> None:
+def test_models_on_one_node_have_their_own_ports() -> None:
     models = [{"name": name, "server_groups": [{"worker_type": "regular", "num_gpus": 4, "num_gpus_per_engine": 4}]} for name in "ab"]
     layout = layout_of(debug_rollout_only=True, rollout_num_gpus=8, sglang=models)
     assert [port["server"] for port in ports_of(layout)] == [15000, 15033]
 
 
-def test_w17_a_machine_has_one_row_of_ports() -> None:
+def test_a_machine_has_one_row_of_ports() -> None:
     layout = get_engine_layout(Namespace(debug_rollout_only=True, rollout_num_gpus=8, num_gpus_per_node=4), "1x8")
     taken = [port for part in ports_of(layout) for port in part.values()]
     assert len(set(taken)) == len(taken) and layout.ports_of_node == [264]
     assert {part.node for e in layout.engines for part in e.parts} == {0}
 
 
-def test_w18_the_default_base_is_not_among_rays_own_ports() -> None:
+def test_the_default_base_is_not_among_rays_own_ports() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not 10002 <= layout_of(rollout_num_gpus=8).port_base <= 19999

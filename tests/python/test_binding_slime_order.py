@@ -68,32 +68,32 @@ def test_worked_examples() -> None:
     assert by_place(("gpu-10", 0), ("gpu-9", 0)) == [("gpu-9", 0), ("gpu-10", 0)]
 
 
-def test_w01_nodes_that_share_an_address_stay_apart() -> None:
+def test_nodes_that_share_an_address_stay_apart() -> None:
     one, two = ("node-1", "10.0.0.1"), ("node-2", "10.0.0.1")
     assert by_place((one, 0), (two, 0), (one, 1), (two, 1)) == [(one, 0), (one, 1), (two, 0), (two, 1)]
     order = order_bundles([(0, one, 0), (1, two, 0), (2, one, 1), (3, two, 1)])
     assert (order.nodes, order.slots_of_node) == ([0, 0, 1, 1], [2, 2])
 
 
-def test_w01_a_node_told_by_several_addresses_stays_together() -> None:
+def test_a_node_told_by_several_addresses_stays_together() -> None:
     assert by_place((("a", "10.0.0.9"), 1), (("b", "10.0.0.5"), 0), (("a", "10.0.0.1"), 0)) == [(("a", "10.0.0.1"), 0), (("a", "10.0.0.9"), 1), (("b", "10.0.0.5"), 0)]
 
 
-def test_w02_ipv6_comes_by_value_and_kinds_never_mix() -> None:
+def test_ipv6_comes_by_value_and_kinds_never_mix() -> None:
     assert by_place(("fd00::10", 0), ("fd00::9", 0), ("fd00::a", 0)) == [("fd00::9", 0), ("fd00::a", 0), ("fd00::10", 0)]
     assert by_place(("192.168.0.1", 0), ("nodeB", 0), ("fe80::1", 0), ("10.0.0.1", 0)) == [("10.0.0.1", 0), ("192.168.0.1", 0), ("fe80::1", 0), ("nodeB", 0)]
     assert by_place(("[fd00::9]", 1), ("fd00::9", 0)) == [("fd00::9", 0), ("[fd00::9]", 1)]
     assert by_place(("10.0.0.2", 0), ("::ffff:10.0.0.1", 0)) == [("::ffff:10.0.0.1", 0), ("10.0.0.2", 0)]
 
 
-def test_w03_no_name_is_looked_up_unless_asked() -> None:
+def test_no_name_is_looked_up_unless_asked() -> None:
     bad = [("a" * 64 + ".example", 0), ("a..b", 0), ("nodeB", 0)]
     assert by_place(*bad) == sorted(bad, key=lambda it: it[0])
     order = order_bundles([(i, name, gpu) for i, (name, gpu) in enumerate(bad)])
     assert order.resolved == {}
 
 
-def test_w03_each_name_is_asked_for_once_and_the_answer_is_kept() -> None:
+def test_each_name_is_asked_for_once_and_the_answer_is_kept() -> None:
     asked = []
     rounds = iter(["10.0.0.2", "10.0.0.3"])
 
@@ -110,7 +110,7 @@ def test_w03_each_name_is_asked_for_once_and_the_answer_is_kept() -> None:
     assert names == ["robin", "robin", "nodeA", "nodeA", "nodeB", "nodeB", "lost", "lost", "odd", "odd"]
 
 
-def test_w03_a_resolver_that_raises_is_heard() -> None:
+def test_a_resolver_that_raises_is_heard() -> None:
     def resolve(name: str) -> str | None:
         raise LookupError(name)
 
@@ -120,13 +120,13 @@ def test_w03_a_resolver_that_raises_is_heard() -> None:
         sort_bundles([(0, "node", 0)], resolve=lambda name: 3)  # type: ignore[arg-type, return-value]
 
 
-def test_w03_the_systems_resolver_is_there_for_who_asks() -> None:
+def test_the_systems_resolver_is_there_for_who_asks() -> None:
     order = order_bundles([(0, "localhost", 1), (1, "localhost", 0), (2, "no-such-name.invalid", 0)], resolve=True)
     assert order.indices == [1, 0, 2]
     assert order.resolved["localhost"] in ("127.0.0.1", "::1") and order.resolved["no-such-name.invalid"] is None
 
 
-def test_w04_device_ids_are_opaque() -> None:
+def test_device_ids_are_opaque() -> None:
     assert by_place(("n", "GPU-bb"), ("n", "GPU-aa")) == [("n", "GPU-aa"), ("n", "GPU-bb")]
     assert by_place(("n", "GPU-bb"), ("n", "GPU-aa"), visible={"n": ["GPU-bb", "GPU-aa"]}) == [("n", "GPU-bb"), ("n", "GPU-aa")]
     mixed = by_place(("n", "MIG-1"), ("n", "GPU-aa"), ("n", 10), ("n", "9"), visible={"n": "GPU-aa"})

@@ -1,4 +1,4 @@
-"""The strategy classes: the tables of the specification through Python, and what Python itself must
+"""The strategy classes: tables of placements through Python, and what Python itself must
 get right: arguments, older forms, the caller's lists."""
 
 import copy
@@ -11,7 +11,7 @@ from roost import AcceleratorType, Cluster, FlexiblePlacementStrategy, NodePlace
 
 
 def brief(placements: roost.Placements) -> str:
-    """In the notation of the specification, fields that are always alike left out."""
+    """Node and accelerators of every process: `n0 0,1 ; n1 0`."""
     return " ; ".join(f"n{p.cluster_node_rank} {','.join(p.visible_accelerators)}" for p in placements)
 
 
@@ -38,7 +38,7 @@ def two_nodes(per_node: int = 4) -> Cluster:
         ((0, 3), "1x2,1x0,1x2", "n0 0 ; n0 1 ; n2 0 ; n2 1"),
     ],
 )
-def test_packed_places_as_the_specification_says(arguments: tuple, spec: str, expected: str) -> None:
+def test_packed_places_its_processes(arguments: tuple, spec: str, expected: str) -> None:
     assert brief(PackedPlacementStrategy(*arguments).get_placement(Cluster(cluster=spec))) == expected
 
 
@@ -57,7 +57,7 @@ def test_packed_goes_through_groups_in_the_order_given() -> None:
         ([[0], [0]], "1x4", "n0 0 ; n0 0"),
     ],
 )
-def test_flexible_places_as_the_specification_says(lists: list, spec: str, expected: str) -> None:
+def test_flexible_places_its_processes(lists: list, spec: str, expected: str) -> None:
     before = copy.deepcopy(lists)
     assert brief(FlexiblePlacementStrategy(lists).get_placement(Cluster(cluster=spec))) == expected
     assert lists == before  # the caller's lists are never changed
@@ -71,7 +71,7 @@ def test_flexible_places_as_the_specification_says(lists: list, spec: str, expec
         ([0, 1, 1, 2], "3x1", "n0 0 ; n1 0 ; n1 0 ; n2 0"),
     ],
 )
-def test_node_places_as_the_specification_says(ranks: list, spec: str, expected: str) -> None:
+def test_node_places_its_processes(ranks: list, spec: str, expected: str) -> None:
     before = list(ranks)
     assert brief(NodePlacementStrategy(ranks).get_placement(Cluster(cluster=spec))) == expected
     assert ranks == before

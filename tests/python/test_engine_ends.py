@@ -1,4 +1,4 @@
-"""How runs end: exit codes, records, stopping, signals (DESIGN 5; faults E1-E5, E9, E11-E13)."""
+"""How runs end: exit codes, records, stopping, signals."""
 
 import errno
 import os

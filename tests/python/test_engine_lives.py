@@ -1,4 +1,4 @@
-"""What a process is born with, how it lives again, and what it is waited for (DESIGN 2, 4, 8; faults E15, E16, E18, E25, E27)."""
+"""What a process is born with, how it lives again, and what it is waited for."""
 
 import contextlib
 import errno

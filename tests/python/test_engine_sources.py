@@ -1,4 +1,4 @@
-"""What no run can show, the sources do (fault E21)."""
+"""What no run can show, the sources do."""
 
 import re
 from pathlib import Path

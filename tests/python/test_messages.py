@@ -1,8 +1,8 @@
-"""Every error, warning, cure and usage line that the sources can say is said by a golden case.
+"""Every error, warning, cure and usage line that the sources can say is said by a transcript.
 
 Formats are taken from the sources: the text of diag_error, diag_warn, diag_hint, output_usage and
-output_say, and what small helpers put into such a text. Each becomes a pattern, and some expected
-file of tests/cases must hold it. What no run of the program can reach is listed here, with the test
+output_say, and what small helpers put into such a text. Each becomes a pattern, and some answer
+in tests/cases must hold it. What no run of the program can reach is listed here, with the test
 that covers it.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from test_cases import CASES, COMMANDS, ROOST, ROOT
+from transcripts import ROOST, ROOT, command_of, read, topics
 
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|\S', re.S)
 
@@ -80,6 +80,7 @@ OTHER_TEXTS = {
     "joining the Ray cluster": "on a terminal; tests/python/test_parts_birth.py",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is running but cannot be reached: %s": "the same",
+    "`roost stop --now %s` ends it; 0 in %s/cgroup.freeze lets it go on": "its cure when the run is frozen; tests/python/test_engine_guards.py",
     "try again, or end the program that started it": "its cure, when there is no answer for half a minute",
     "set XDG_RUNTIME_DIR as it was where the run was started, or end the program that started it": "its other cure",
     "cannot open the run '%s': %s": "a run that is removed while it is looked at",
@@ -226,15 +227,21 @@ def all_sayings() -> list[Saying]:
 
 
 @cache
-def all_expected() -> str:
-    files = (case / name for case in sorted(CASES.iterdir()) for name in COMMANDS)
-    return "\n".join(path.read_text(errors="replace") for path in files if path.exists() and path.suffix == ".txt")
+def all_answers() -> list[tuple[str, list[str], str]]:
+    """(sentence, words of the command, both streams) of every command in the transcripts."""
+    runs = ((case.sentence, run) for path in topics() for case in read(path) for run in case.runs)
+    return [(sentence, command_of(run.line, "", "").words, (run.answer.stdout + run.answer.stderr).decode(errors="replace")) for sentence, run in runs]
+
+
+@cache
+def all_texts() -> str:
+    return "\n".join(text for _, words, text in all_answers() if "--json" not in words)
 
 
 def test_every_message_has_a_case() -> None:
     sayings = [saying for saying in all_sayings() if saying.text != "%s" and not is_elsewhere(saying)]
     assert len(sayings) > 200, "the sources changed their way of saying things"
-    missing = {f"{saying.where}: {saying.text}" for saying in sayings if not re.search(saying.pattern, all_expected(), re.M)}
+    missing = {f"{saying.where}: {saying.text}" for saying in sayings if not re.search(saying.pattern, all_texts(), re.M)}
     assert sorted(missing) == []
 
 
@@ -256,8 +263,7 @@ def uncured(text: str) -> Iterator[str]:
 
 
 def test_every_error_has_a_cure() -> None:
-    files = (path for path in sorted(CASES.glob("*/*.txt")) if path.name in COMMANDS)
-    missing = [f"{path.parent.name}: {error}" for path in files for error in uncured(path.read_text(errors="replace"))]
+    missing = [f"{sentence}: {error}" for sentence, words, text in all_answers() if "--json" not in words for error in uncured(text)]
     assert missing == []
 
 
@@ -269,7 +275,7 @@ def words_of(macro: str) -> list[str]:
 
 
 def test_every_code_and_warning_that_a_planner_says_is_in_a_json_case() -> None:
-    expected = "\n".join(path.read_text() for path in CASES.glob("*/check.json"))
+    expected = "\n".join(text for _, words, text in all_answers() if words[:1] == ["check"] and "--json" in words)
     not_planning = {"memory", "engine", "lease", "access", "timeout", "bug", "worker"}
     words = [word for word in words_of("ROOST_ERROR_MAP") if word not in not_planning] + [word for word in words_of("ROOST_WARNING_MAP") if word not in ("bind", "interfaces")]  # of `run`, which has no --json
     assert {"rank", "fit", "io", "reading", "idle"} < set(words)

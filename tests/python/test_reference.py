@@ -1,7 +1,4 @@
-"""The reference model gives the worked examples of spec/rlinf.md and the seeds.
-
-Section numbers are the spec's. Where roost differs on purpose the W number is beside the case.
-"""
+"""The reference model gives worked examples of RLinf and of tests/seeds, and differs from RLinf where roost does."""
 
 from typing import Any
 
@@ -56,7 +53,7 @@ def brief(component: dict[str, Any]) -> str:
 
 
 def lines(component: dict[str, Any]) -> list[str]:
-    """The spec's own notation, less the units."""
+    """A line per process, less the units."""
     return [
         f"r{p['rank']} n{p['cluster_node_rank']} p{p['placement_node_rank']}"
         f" lar{p['local_accelerator_rank']} lr{p['local_rank']}/{p['local_world_size']}"
@@ -69,7 +66,7 @@ def on_units(*units: int) -> str:
     return " ".join(f"n0:{unit}" for unit in units)
 
 
-# 2.1, available 0-9
+# Available: 0-9.
 @pytest.mark.parametrize(
     ("text", "ranks"),
     [
@@ -84,10 +81,10 @@ def on_units(*units: int) -> str:
         ("007", [7]),
         ("+1", [1]),
         (3, [3]),
-        ([0, 1], [0, 1]),  # W6
+        ([0, 1], [0, 1]),  # a list is read like a text
     ],
 )
-def test_plain_ranks_read_as_the_spec_says(text: Any, ranks: list[int]) -> None:
+def test_plain_ranks_are_read(text: Any, ranks: list[int]) -> None:
     assert parse_ranks(text, list(range(10))) == ranks
 
 
@@ -97,18 +94,18 @@ def test_plain_ranks_read_as_the_spec_says(text: Any, ranks: list[int]) -> None:
     + [(text, "rank") for text in [" all", "", ",", "1_0", "3-1", "\u0663"]]
     + [("10", "fit"), ("0-10", "fit"), ("0-2147483647", "fit"), ("2147483648", "limit")],
 )
-def test_plain_ranks_are_refused_as_the_spec_says(text: str, word: str) -> None:
+def test_plain_ranks_are_refused(text: str, word: str) -> None:
     with pytest.raises(Refused) as refusal:
         parse_ranks(text, list(range(10)))
     assert refusal.value.code == word
 
 
-def test_a_rank_in_a_gap_is_not_available() -> None:  # W15
+def test_a_rank_in_a_gap_is_not_available() -> None:
     with pytest.raises(Refused, match="fit"):
         parse_ranks("1", [0, 2])
 
 
-# 2.2, 8 accelerators on one node
+# 8 accelerators on one node.
 @pytest.mark.parametrize(
     ("text", "result"),
     [
@@ -129,7 +126,7 @@ def test_a_rank_in_a_gap_is_not_available() -> None:  # W15
         ("  0-1 ,, 2 ,", on_units(0, 1, 2)),
     ],
 )
-def test_placement_text_places_as_the_spec_says(text: Any, result: str) -> None:
+def test_placement_text_places_processes(text: Any, result: str) -> None:
     got = answer({"actor": text}, (8,))
     assert brief(got.components[0]) == result
     assert got.components[0]["strategy"] == "flexible"
@@ -141,10 +138,10 @@ def test_placement_text_places_as_the_spec_says(text: Any, result: str) -> None:
     + [("0-1:0-1,2-3:1-2", "rank"), ("0-2:0-1", "rank"), ("0-3:0-2", "rank"), ("0:all", "rank")]
     + [("0:", "rank"), (":0", "rank"), ("0:0:0", "rank"), ("", "rank"), ("true", "rank")]
     + [("8", "fit"), ("0-8", "fit"), ("0.5", "rank"), ("0-3,5-7:0-6", "rank")]
-    + [("0-1:5-6", "rank")]  # W9
+    + [("0-1:5-6", "rank")]  # processes start at 0
     + [("0:0-16777216", "limit"), ("99999999999", "limit"), ("0-2147483647:0", "fit")],
 )
-def test_placement_text_is_refused_as_the_spec_says(text: str, word: str) -> None:
+def test_placement_text_is_refused(text: str, word: str) -> None:
     got = answer({"actor": text}, (8,))
     assert code(got) == word
     assert got.exit == (4 if word == "fit" else 3)
@@ -167,7 +164,7 @@ def test_the_seed_example_counts_nine_and_six() -> None:
     assert [p["local_world_size"] for p in got["processes"]] == [9] * 9 + [6] * 6
 
 
-def test_the_seeds_agent_example_spreads_unevenly() -> None:  # W7
+def test_the_seeds_agent_example_spreads_unevenly() -> None:
     value = {"node_group": "node", "placement": "0-1:0-200,2-3:201-511"}
     got = answer({"agent": value}, (8, 8, 8, 8)).components[0]
     on = [p["cluster_node_rank"] for p in got["processes"]]
@@ -198,7 +195,7 @@ def test_nodes_without_units_are_skipped() -> None:
     assert [p["placement_node_rank"] for p in got["processes"]] == [0, 0, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("labels", ["a,b", ["a", "b"]])  # W5
+@pytest.mark.parametrize("labels", ["a,b", ["a", "b"]])
 def test_ranks_run_through_the_groups_as_written(labels: Any) -> None:
     got = answer({"x": {"node_group": labels, "placement": "2-5"}}, (4, 4), A_AND_B)
     assert lines(got.components[0]) == [
@@ -207,14 +204,14 @@ def test_ranks_run_through_the_groups_as_written(labels: Any) -> None:
         "r2 n1 p1 lar0 lr0/2 vis0 g=b",
         "r3 n1 p1 lar1 lr1/2 vis1 g=b",
     ]
-    back = answer({"x": {"node_group": "b,a", "placement": "3-4"}}, (4, 4), A_AND_B)  # W11
+    back = answer({"x": {"node_group": "b,a", "placement": "3-4"}}, (4, 4), A_AND_B)
     assert lines(back.components[0]) == [
         "r0 n1 p0 lar3 lr0/1 vis3 g=b",
         "r1 n0 p1 lar0 lr0/1 vis0 g=a",
     ]
 
 
-def test_one_typeless_group_makes_ranks_mean_nodes() -> None:  # W10
+def test_one_typeless_group_makes_ranks_mean_nodes() -> None:
     groups = [A_AND_B[0], {"label": "cpu", "node_ranks": 1, "ignore_hardware": True}]
     got = answer({"x": {"node_group": "a,cpu", "placement": "all"}}, (4, 4), groups)
     assert got.components[0]["strategy"] == "node"
@@ -241,7 +238,7 @@ def test_robots_are_counted_by_their_group() -> None:
     assert code(answer({"x": {"node_group": "g", "placement": 0}}, (2,), ghost)) == "hardware"
 
 
-# 4.1, as far as text can say it
+# Flexible placement, as far as text can say it.
 @pytest.mark.parametrize(
     ("text", "accelerators", "expected"),
     [
@@ -256,13 +253,13 @@ def test_flexible_table(text: str, accelerators: tuple[int, ...], expected: list
     assert [line.split(" ", 3)[3].removesuffix(" g=cluster") for line in got] == expected
 
 
-def test_without_isolation_a_process_sees_all_and_leads_with_its_own() -> None:  # W2
+def test_without_isolation_a_process_sees_all_and_leads_with_its_own() -> None:
     got = answer({"x": "2-3"}, (4,), isolate=False).components[0]
     assert lines(got)[1] == "r1 n0 p0 lar3 lr1/2 vis0,1,2,3 g=cluster"
     assert not got["processes"][1]["isolate_accelerator"]
 
 
-# 4.2: (first, last, count, stride)
+# (first, last, count, stride)
 @pytest.mark.parametrize(
     ("call", "accelerators", "labels", "expected"),
     [
@@ -279,8 +276,8 @@ def test_without_isolation_a_process_sees_all_and_leads_with_its_own() -> None: 
         ((2, 5, 1, 1), (4, 4), "b,a", "n1:2 n1:3 n0:0 n0:1"),
         ((0, 3, 1, 1), (2, 0, 2), "cluster", "n0:0 n0:1 n2:0 n2:1"),
         ((0, 7, 8, 1), (4, 4), "cluster", "fit"),
-        ((3, 4, 2, 1), (4, 4), "cluster", "fit"),  # W1
-        ((0, 7, 2, 1), (3, 5), "cluster", "fit"),  # W1
+        ((3, 4, 2, 1), (4, 4), "cluster", "fit"),  # a process never crosses a node
+        ((0, 7, 2, 1), (3, 5), "cluster", "fit"),  # a process never crosses a node
         ((4, 7, 1, 1), (4,), "cluster", "fit"),
         ((0, 3, 1, 5), (4,), "cluster", "rank"),
         ((0, 2, 4, 1), (4,), "cluster", "rank"),
@@ -300,7 +297,6 @@ def test_packed_table(
     assert got == expected
 
 
-# 4.3
 def test_node_table() -> None:
     assert lines(answer({"x": "0:0-1"}, (0,)).components[0]) == [
         "r0 n0 p0 lar-1 lr0/2 vis g=cluster",
@@ -323,7 +319,6 @@ def test_node_table() -> None:
     assert code(answer({"x": {"node_group": "node", "placement": "0,2"}}, (1, 2))) == "fit"
 
 
-# DESIGN.md 3
 def test_nodes_are_ordered_by_the_value_of_their_address() -> None:
     addresses = ["node10", "fd00::10", "10.0.0.10", "node2", "fd00::9", "10.0.0.2"]
     listed = [

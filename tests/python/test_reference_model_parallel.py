@@ -1,4 +1,4 @@
-"""The reference model gives spec/rlinf.md 5.3: the table, and what W20-W25 make of it."""
+"""The reference model places the roles of model-parallel jobs as RLinf does, and differs from it where roost does."""
 
 from typing import Any
 
@@ -55,12 +55,12 @@ def test_collocated_table(
 def test_collocated_refusals() -> None:
     assert code(place({TOGETHER: "all"}, (12,), tp=(4, 3))) == "rank"
     assert code(place({TOGETHER: "0-3", "inference": "0-3"})) == "rank"
-    assert code(place({TOGETHER: "0-5"}, tp=(1, 4))) == "rank"  # W23
+    assert code(place({TOGETHER: "0-5"}, tp=(1, 4))) == "rank"  # rollout does not divide its accelerators
     assert code(place({TOGETHER: "0-3"}, tp=(5, 1))) == "rank"
     assert code(place({TOGETHER: "0-7"}, (4, 4), tp=(1, 8))) == "fit"
 
 
-def test_collocated_rollout_counts_its_pipeline() -> None:  # W25
+def test_collocated_rollout_counts_its_pipeline() -> None:
     got = place({TOGETHER: "0-7"}, tp=(1, 2), rollout={"pipeline_parallel_size": 2})
     assert rollout(got) == "n0:0,1,2,3 n0:4,5,6,7"
 
@@ -73,7 +73,7 @@ def test_disaggregated_table() -> None:
     assert code(place({"actor": "0-3", "rollout": "2-5", "reward": "0"})) == "rank"
     assert code(place(SEPARATE, recompute=False)) == "schema"
     assert code(place(SEPARATE, inference={"model": {"tensor_model_parallel_size": 4}})) == "rank"
-    # Pairs the reference does not look at (W24).
+    # Pairs that RLinf does not look at.
     assert code(place({**SEPARATE, "critic_inference": "0-1"})) == "rank"
     assert code(place({**SEPARATE, "critic": "6"})) == "rank"
 
@@ -94,7 +94,7 @@ def test_auto_table() -> None:
 
 def test_required_roles_contiguity_and_sizes() -> None:
     assert code(place({"actor,rollout": "0-3"})) == "schema"
-    assert code(place({"actor,rollout": "0-3", "reward": "0,2"})) == "rank"  # W22
+    assert code(place({"actor,rollout": "0-3", "reward": "0,2"})) == "rank"  # not contiguous
     assert code(place({TOGETHER: "0-3"}, tp=(0, 1))) == "schema"
     assert code(place({TOGETHER: {"node_group": "node", "placement": "all"}})) == "hardware"
 
@@ -102,11 +102,11 @@ def test_required_roles_contiguity_and_sizes() -> None:
 def test_groups_and_process_ranks_count() -> None:
     on = {label: {"node_group": label, "placement": "0-3"} for label in "ab"}
     got = place({"actor": on["a"], "rollout": on["b"], "reward": 0}, (4, 4), groups=A_AND_B)
-    assert got.mode == "disaggregated"  # W20: two nodes are not one place
+    assert got.mode == "disaggregated"  # two nodes are not one place
     assert rollout(got) == "n1:0 n1:1 n1:2 n1:3"
     same = place({"actor": on["b"], "rollout": "4-7", "reward": 0}, (4, 4), groups=A_AND_B)
     assert same.mode == "collocated"
-    explicit = place({"actor": "0-7:0-3", "rollout": "0-7", "reward": 0})  # W21
+    explicit = place({"actor": "0-7:0-3", "rollout": "0-7", "reward": 0})  # process ranks count
     assert explicit.components[0]["world_size"] == 4
     assert explicit.components[0]["strategy"] == "flexible"
     half = {"actor": "0-7", "rollout": "0-7:0-7", "reward": 0}

@@ -8,7 +8,7 @@ import json
 import subprocess
 from typing import Any
 
-from test_cases import ROOST, ROOT
+from transcripts import ROOST, ROOT
 
 SEEDS = ROOT / "tests" / "seeds"
 SEED_000, SEED_001, SEED_002 = "000_7abe36f9418ee2f5", "001_17cd740334cacf71", "002_ad73076d06502346"

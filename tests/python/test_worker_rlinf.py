@@ -1,7 +1,6 @@
-"""The faults of the reference's groups that roost must not have (spec/rlinf.md 9): W34-W37 and W41-W48, a test each.
+"""Faults of RLinf's worker groups that roost must not have, a test each.
 
-The same behaviour is tested in more depth elsewhere (test_worker_calls.py, test_worker_failures.py, test_worker_life.py); here
-it is found by its number."""
+The same behaviour is tested in more depth elsewhere: test_worker_calls.py, test_worker_failures.py, test_worker_life.py."""
 
 import asyncio
 import socket
@@ -26,7 +25,7 @@ def group(workers: WorkerHome) -> Iterator[roost.WorkerGroup]:
 
 
 @pytest.mark.local  # a described cluster
-def test_w34_a_driver_keeps_its_exit_status_and_its_exit_handlers(own_workers: WorkerHome) -> None:
+def test_a_driver_keeps_its_exit_status_and_its_exit_handlers(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         """
         import atexit, sys
@@ -43,7 +42,7 @@ def test_w34_a_driver_keeps_its_exit_status_and_its_exit_handlers(own_workers: W
     own_workers.engine.wait_empty()
 
 
-def test_w35_a_failed_call_is_an_exception_of_wait(group: roost.WorkerGroup) -> None:
+def test_a_failed_call_is_an_exception_of_wait(group: roost.WorkerGroup) -> None:
     handle = group.fail_on(2)
     with pytest.raises(roost.WorkerError) as caught:
         handle.wait()
@@ -53,7 +52,7 @@ def test_w35_a_failed_call_is_an_exception_of_wait(group: roost.WorkerGroup) -> 
 
 
 @pytest.mark.local  # on Ray: R14 of test_ray_faults.py
-def test_w36_every_one_of_more_than_a_hundred_workers_is_ended(own_workers: WorkerHome) -> None:
+def test_every_one_of_more_than_a_hundred_workers_is_ended(own_workers: WorkerHome) -> None:
     done = own_workers.script(
         """
         import os, roost
@@ -69,7 +68,7 @@ def test_w36_every_one_of_more_than_a_hundred_workers_is_ended(own_workers: Work
 
 
 @pytest.mark.local  # Ray's nodes are what they are
-def test_w37_a_second_cluster_is_as_its_arguments_say_and_an_error_can_be_retried(own_workers: WorkerHome) -> None:
+def test_a_second_cluster_is_as_its_arguments_say_and_an_error_can_be_retried(own_workers: WorkerHome) -> None:
     small = own_workers.cluster("1x1")
     with pytest.raises(roost.Error):
         own_workers.cluster("no cluster at all")
@@ -79,20 +78,20 @@ def test_w37_a_second_cluster_is_as_its_arguments_say_and_an_error_can_be_retrie
         assert (one.add(0).wait(), other.add(0).wait()) == ([1], [1, 2, 3, 4])
 
 
-def test_w41_launch_returns_when_all_are_ready_and_raises_what_a_constructor_raises(workers: WorkerHome, tmp_path: Path) -> None:
+def test_launch_returns_when_all_are_ready_and_raises_what_a_constructor_raises(workers: WorkerHome, tmp_path: Path) -> None:
     with pytest.raises(roost.WorkerError, match="failed to start: LookupError"):
         Refusing.create_group(1).launch(workers.cluster("1x2"), name="refused")
     with Marking.create_group(str(tmp_path)).launch(workers.cluster("1x4"), name="refused"):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]  # each constructor has come to its end
 
 
-def test_w42_a_group_that_is_found_by_its_name_is_called_like_any_other(group: roost.WorkerGroup) -> None:
+def test_a_group_that_is_found_by_its_name_is_called_like_any_other(group: roost.WorkerGroup) -> None:
     found = roost.WorkerGroup.from_group_name(Helper, "faults")
     assert found.add(1).wait() == [11, 12, 13, 14]
     assert found.execute_on(3).add(1).wait() == [14]
 
 
-def test_w43_ranks_are_chosen_for_one_call_and_a_bad_choice_sticks_to_nothing(group: roost.WorkerGroup) -> None:
+def test_ranks_are_chosen_for_one_call_and_a_bad_choice_sticks_to_nothing(group: roost.WorkerGroup) -> None:
     with pytest.raises(roost.RankError):
         group.execute_on(9)
     assert group.add(0).wait() == [10, 11, 12, 13]
@@ -102,7 +101,7 @@ def test_w43_ranks_are_chosen_for_one_call_and_a_bad_choice_sticks_to_nothing(gr
     assert group.add(0).wait() == [10, 11, 12, 13]
 
 
-def test_w44_a_group_that_is_launched_again_has_a_master_port_of_its_own(own_workers: WorkerHome) -> None:
+def test_a_group_that_is_launched_again_has_a_master_port_of_its_own(own_workers: WorkerHome) -> None:
     cluster = own_workers.cluster("1x3")
 
     def look(group: roost.WorkerGroup) -> int:
@@ -129,21 +128,21 @@ def test_w44_a_group_that_is_launched_again_has_a_master_port_of_its_own(own_wor
             assert look(group) != old
 
 
-def test_w45_a_name_with_a_colon_is_refused(workers: WorkerHome) -> None:
+def test_a_name_with_a_colon_is_refused(workers: WorkerHome) -> None:
     before = len(workers.engine.runs())
     with pytest.raises(ValueError, match="'a:0' cannot be the name of a group"):
         Helper.create_group().launch(workers.cluster("1x1"), name="a:0")
     assert len(workers.engine.runs()) == before
 
 
-def test_w46_a_clash_of_names_is_said_before_anything_starts(workers: WorkerHome) -> None:
+def test_a_clash_of_names_is_said_before_anything_starts(workers: WorkerHome) -> None:
     before = len(workers.engine.runs())
     with pytest.raises(ValueError, match="Clashing has a method 'execute_on', which is a method of the group itself"):
         Clashing.create_group().launch(workers.cluster("1x1"), name="clashing")
     assert len(workers.engine.runs()) == before
 
 
-def test_w47_durations_are_those_of_the_call_and_of_the_ranks_called(group: roost.WorkerGroup) -> None:
+def test_durations_are_those_of_the_call_and_of_the_ranks_called(group: roost.WorkerGroup) -> None:
     first = group.execute_on(0).timed()
     whole = first.consume_durations()["whole"]
     second = group.execute_on(0).timed()
@@ -153,8 +152,8 @@ def test_w47_durations_are_those_of_the_call_and_of_the_ranks_called(group: roos
     group.pop_execution_times().wait()
 
 
-def test_w48_waits_have_a_timeout_and_awaiting_ends_with_a_failure(group: roost.WorkerGroup, workers: WorkerHome) -> None:
-    pipe = workers.engine.pipe("w48")
+def test_waits_have_a_timeout_and_awaiting_ends_with_a_failure(group: roost.WorkerGroup, workers: WorkerHome) -> None:
+    pipe = workers.engine.pipe("waits")
     handle = group.hang_on(1, str(pipe.path))
     with pytest.raises(roost.Timeout):
         handle.wait(0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 from omegaconf import OmegaConf
-from test_cases import ROOST
+from transcripts import ROOST
 
 LISTED = """
 0 7 -7 +7 00 07 007 010 0100 08 09 -010 +010 0b0 0b101 -0b1 0b2 0B1 0o17 0x0 0x10 0xfF 0XFF -0x1 0x 0b 0xg

@@ -1,1 +1,0 @@
-open("config.yaml", "w").write("# fill\n" * (1024 * 1024 // 7 + 1))

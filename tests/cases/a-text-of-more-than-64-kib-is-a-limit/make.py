@@ -1,1 +1,0 @@
-open("config.yaml", "w").write("a: " + "x" * 65537 + "\n")

@@ -1,1 +1,0 @@
-open("config.yaml", "w").write("a:\n" + "- 0\n" * 100_000)

@@ -1,1 +1,0 @@
-open("cluster.json", "w").write('{"cluster": {"nodes": [{"accelerators": [' + ", ".join(["{}"] * 1025) + "]}]}}")
