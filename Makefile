@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 # meson calls ninja too; two versions of it would rebuild everything in turn.
 export NINJA := $(CURDIR)/.venv/bin/ninja
 
-.PHONY: all setup build asan demo test check bench fuzz soak format clean
+.PHONY: all setup build asan demo test check bench fuzz soak release format clean
 
 all: build
 
@@ -47,8 +47,13 @@ fuzz: setup
 soak: build asan
 	@ROOST_SOAK=1 $(PYTHON) tools/run-tests
 
+# What is published: dist/ with the source archive and a wheel, tried in a new environment.
+release: setup
+	@tools/setup release
+	@$(PYTHON) tools/release
+
 format: setup
 	@git ls-files '*.c' '*.h' | xargs .venv/bin/clang-format -i
 
 clean:
-	rm -rf build build-asan build-clang build-fuzz
+	rm -rf build build-asan build-clang build-fuzz dist

@@ -1,14 +1,13 @@
 /* man.c - prints the manual page roost(1) in scdoc, from the same tables that parse and help. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/command.h"
 
 static void put_option(const struct command *command, const struct option_spec *option)
 {
-    for (const struct option_letter *it = command->letters; it && it->letter; it++)
-        if (strcmp(it->name, option->name) == 0)
-            printf("*-%c*, ", it->letter);
+    char letter = option_letter(command, option);
+    if (letter)
+        printf("*-%c*, ", letter);
     printf("*--%s*%s%s%s\n\t%s\n\n", option->name, option->argument ? " _" : "",
            option->argument ? option->argument : "", option->argument ? "_" : "", option->help);
 }

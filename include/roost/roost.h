@@ -14,9 +14,7 @@
 #include <roost/process.h>
 #include <roost/registry.h>
 #include <roost/render.h>
+#include <roost/version.h>
 #include <roost/worker.h>
-
-/* "0.1.0" */
-ROOST_API const char *roost_version(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* version.c - the version, set by the build. */
-#include <roost/roost.h>
+/* version.c - the version, as the header has it. */
+#include <roost/version.h>
 
 const char *roost_version(void)
 {

@@ -122,6 +122,7 @@ const struct command cmd_logs = {
     .name = "logs",
     .summary = "show what workers have written",
     .usage = "[options] [RUN]",
+    .takes_ended_runs = true,
     .details =
         "Prints the logs of a run: component by component, rank by rank, standard output of\n"
         "workers to standard output and standard error to standard error. RUN is the id of a\n"

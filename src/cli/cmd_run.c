@@ -322,7 +322,7 @@ static const struct option_spec options[] = {
     {"no-isolate", NULL, "let every process see all accelerators of its node"},
     {"hydra", NULL, "follow the config's defaults list, from files beside it"},
     {"color", "WHEN", "auto (default), always or never"},
-    {"engine", "NAME", "local (default), or ray: on the nodes of a Ray cluster"},
+    {"engine", "ENGINE", "local (default), or ray: on the nodes of a Ray cluster"},
     {"component", "NAMES", "run only these components (a,b)"},
     {"keep-going", NULL, "let the others go on when a process fails"},
     {"grace", "SECONDS", "time to end by themselves before processes are killed (10)"},

@@ -196,6 +196,14 @@ int command_run(const struct command *command, int argc, char **argv, char *cons
     return status;
 }
 
+char option_letter(const struct command *command, const struct option_spec *option)
+{
+    for (const struct option_letter *it = command->letters; it && it->letter; it++)
+        if (strcmp(it->name, option->name) == 0)
+            return it->letter;
+    return 0;
+}
+
 void command_help(const struct command *command)
 {
     printf("usage: roost %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
@@ -203,10 +211,8 @@ void command_help(const struct command *command)
     for (const struct option_spec *it = command->options; it->name; it++) {
         char left[64];
         char letter[8] = "";
-        for (const struct option_letter *short_form = command->letters;
-             short_form && short_form->letter; short_form++)
-            if (strcmp(short_form->name, it->name) == 0)
-                snprintf(letter, sizeof letter, "-%c, ", short_form->letter);
+        if (option_letter(command, it))
+            snprintf(letter, sizeof letter, "-%c, ", option_letter(command, it));
         snprintf(left, sizeof left, "%s--%s%s%s", letter, it->name, it->argument ? " " : "",
                  it->argument ? it->argument : "");
         printf("  %-28s %s\n", left, it->help);

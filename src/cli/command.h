@@ -9,10 +9,11 @@ struct invocation;
 
 enum { EXIT_USAGE = 2, EXIT_SYSTEM = 5 };
 
-/* One option. The same table parses, prints the help and makes the man page. */
+/* One option. The same table parses, prints the help and makes the man page and
+ * what shells complete. */
 struct option_spec {
     const char *name;     /* without "--" */
-    const char *argument; /* "SPEC", or NULL for a switch */
+    const char *argument; /* "SPEC", NULL = a switch; completion.c knows its values */
     const char *help;
 };
 
@@ -30,6 +31,7 @@ struct command {
     const struct option_spec *options; /* ends with a NULL name */
     int (*run)(const struct invocation *invocation);
     const struct option_letter *letters; /* ends with a 0; NULL = none */
+    bool takes_ended_runs;               /* RUN may be one that has ended */
     bool takes_words;                    /* what follows "--" is somebody else's command line */
 };
 
@@ -49,6 +51,9 @@ struct invocation {
 const char *option_value(const struct invocation *invocation, const char *name);
 bool option_is_on(const struct invocation *invocation, const char *name);
 
+/* The short form of an option, 0 = none. */
+char option_letter(const struct command *command, const struct option_spec *option);
+
 /* A variable of the environment; NULL when it is not set, or empty. */
 const char *invocation_env(const struct invocation *invocation, const char *name);
 
@@ -61,7 +66,7 @@ enum { COMMANDS_MAX = 32 };
 
 /* All commands, NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
-extern const struct command cmd_check, cmd_groups, cmd_logs, cmd_plan, cmd_probe, cmd_ps, cmd_run,
-    cmd_stop;
+extern const struct command cmd_check, cmd_completion, cmd_groups, cmd_logs, cmd_plan, cmd_probe,
+    cmd_ps, cmd_run, cmd_stop;
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <roost/port.h>
+#include <roost/version.h>
 
 #include "base/cure.h"
 #include "base/file.h"

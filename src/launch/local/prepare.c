@@ -9,6 +9,8 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include <roost/version.h>
+
 #include "base/cure.h"
 #include "base/file.h"
 #include "launch/local/lost.h"
