@@ -287,7 +287,7 @@ static bool acquire(struct request *request)
     if (can_have(devices, waiter)) {
         take(devices, waiter);
         free(waiter);
-        text_puts(request->out, "true");
+        json_put_bool(&request->answer, true);
         return true;
     }
     if (count_waiting(devices, request->owner) >= REGISTRY_WAITING_MAX) {
@@ -325,7 +325,7 @@ static bool release(struct request *request)
         devices->devices[what->devices[i]].is_held = false;
     free(what);
     serve(request->registry);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 
