@@ -80,17 +80,16 @@ static PyObject *hardware_list(const struct roost_cluster *cluster, int32_t node
     return list;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+    return (left > right) - (left < right);
+}
+
 static bool has_node(const struct roost_node_group *group, int32_t node_rank)
 {
-    int32_t low = 0, high = group->node_count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (group->node_ranks[middle] < node_rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < group->node_count && group->node_ranks[low] == node_rank;
+    return group->node_count > 0 && bsearch(&node_rank, group->node_ranks,
+                                            (size_t)group->node_count, sizeof node_rank, by_rank);
 }
 
 /* Labels of the groups that hold the node. */

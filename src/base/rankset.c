@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/search.h"
 
 enum roost_code rank_range_read(struct strview item, struct place at, struct diag *diag,
                                 struct rank_range *out)
@@ -135,15 +136,8 @@ int64_t rankset_size(const struct rankset *set)
 
 int32_t rankset_next(const struct rankset *set, int32_t from)
 {
-    int32_t low = 0, high = set->count; /* the first range that ends at or behind `from` */
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (set->ranges[middle].last < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == set->count)
+    int32_t found = SEARCH(set->count, at, set->ranges[at].last < from);
+    if (found == set->count)
         return -1;
-    return set->ranges[low].first > from ? set->ranges[low].first : from;
+    return set->ranges[found].first > from ? set->ranges[found].first : from;
 }

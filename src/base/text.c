@@ -9,6 +9,17 @@
 
 enum { STREAM_BUFFER = 256 * 1024 };
 
+static bool flush_nothing(void *ctx, const char *bytes, size_t len)
+{
+    (void)ctx, (void)bytes, (void)len;
+    return false;
+}
+
+struct text text_fixed(char *bytes, size_t size)
+{
+    return (struct text){.bytes = bytes, .cap = size, .flush = flush_nothing};
+}
+
 void text_release(struct text *text)
 {
     free(text->bytes);
@@ -117,7 +128,8 @@ size_t format_int32(char *out, int32_t value)
 
 void text_int(struct text *text, int64_t value)
 {
-    text_printf(text, "%lld", (long long)value);
+    char digits[24];
+    text_append(text, digits, (size_t)snprintf(digits, sizeof digits, "%lld", (long long)value));
 }
 
 void text_printf(struct text *text, const char *format, ...)

@@ -27,6 +27,10 @@ struct text {
 
 #define TEXT_INIT {NULL, 0, 0, NULL, NULL, false}
 
+/* A text in `bytes`, which it borrows: what goes beyond fails. For short texts whose longest is known and
+ * where a failure would have nobody to tell; leave 32 bytes more than that. Not to be released. */
+struct text text_fixed(char *bytes, size_t size);
+
 void text_release(struct text *text);
 
 /* Makes room for `more` bytes; false when there is none. A streamed text has room for 256 KiB

@@ -37,6 +37,20 @@ TEST(a_text_is_what_was_put_into_it)
     text_release(&text);
 }
 
+TEST(a_fixed_text_stays_in_its_bytes_and_fails_beyond_them)
+{
+    char bytes[9] = "--------";
+    struct text text = text_fixed(bytes, sizeof bytes - 1);
+    text_puts(&text, "abc");
+    text_int(&text, -1234);
+    assert_false(text.has_failed);
+    assert_int_equal(text.len, 8);
+    text_puts(&text, "xy");
+    assert_true(text.has_failed);
+    assert_memory_equal(bytes, "abc-1234", 8);
+    assert_int_equal(bytes[8], '\0');
+}
+
 TEST(printing_makes_room_for_any_length)
 {
     char long_word[5000];
@@ -220,6 +234,7 @@ TEST(json_strings_of_any_two_bytes_read_back_the_same)
 
 RUN_TESTS(cmocka_unit_test(text_safe_shows_what_a_terminal_would_obey_as_bytes),
           cmocka_unit_test(a_text_is_what_was_put_into_it),
+          cmocka_unit_test(a_fixed_text_stays_in_its_bytes_and_fails_beyond_them),
           cmocka_unit_test(printing_makes_room_for_any_length),
           cmocka_unit_test(digits_of_every_length_are_formatted),
           cmocka_unit_test(a_streamed_text_arrives_whole_and_in_bounded_pieces),

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/json_writer.h"
 #include "cli/output.h"
 #include "launch/runs.h"
 
@@ -35,25 +35,22 @@ static void put_row(struct text *out, const struct run_entry *entry, int64_t now
 }
 
 /* What a living run says of itself, or what its directory says. */
-static void put_json(struct text *out, struct run_list *list, const struct run_entry *entry)
+static void put_json(struct json_writer *json, struct run_list *list, const struct run_entry *entry)
 {
     struct strview answer = {0};
     int fd = entry->state == RUN_ALIVE ? runs_connect(list, entry) : -1;
-    text_puts(out, "{\"run\":");
-    text_json(out, sv_from(entry->id));
-    text_printf(out, ",\"state\":\"%s\",\"started\":%lld,\"world_size\":%lld,\"config\":",
-                run_state_word(entry->state), (long long)entry->started,
-                (long long)entry->world_size);
-    text_json(out, sv_from(entry->config));
-    text_puts(out, ",\"dir\":");
-    text_json(out, sv_from(entry->path));
-    if (fd >= 0 && runs_ask(list, entry, fd, "status", &answer)) {
-        text_puts(out, ",\"status\":");
-        text_append(out, answer.at, answer.len - 1);
-    }
+    json_open_object(json);
+    json_put_string(json_key(json, "run"), entry->id);
+    json_put_string(json_key(json, "state"), run_state_word(entry->state));
+    json_put_int(json_key(json, "started"), entry->started);
+    json_put_int(json_key(json, "world_size"), entry->world_size);
+    json_put_string(json_key(json, "config"), entry->config);
+    json_put_string(json_key(json, "dir"), entry->path);
+    if (fd >= 0 && runs_ask(list, entry, fd, "status", &answer))
+        json_put_raw(json_key(json, "status"), sv_sub(answer, 0, answer.len - 1));
     if (fd >= 0)
         close(fd);
-    text_char(out, '}');
+    json_close(json);
 }
 
 static int show(const struct invocation *invocation, struct run_list *list)
@@ -62,14 +59,17 @@ static int show(const struct invocation *invocation, struct run_list *list)
     struct text out = TEXT_INIT;
     int32_t shown = 0;
     int64_t now = (int64_t)time(NULL);
-    if (is_json)
-        text_puts(&out, "{\"roost\":1,\"runs\":[");
+    struct json_writer json = json_writer_on(&out, JSON_COMPACT);
+    if (is_json) {
+        json_open_object(&json);
+        json_put_int(json_key(&json, "roost"), 1);
+        json_open_array(json_key(&json, "runs"));
+    }
     for (int32_t i = 0; i < list->count; i++) {
         if (!has_all && list->entries[i].state > RUN_ALIVE)
             continue;
         if (is_json) {
-            text_puts(&out, shown ? "," : "");
-            put_json(&out, list, &list->entries[i]);
+            put_json(&json, list, &list->entries[i]);
         } else {
             if (shown == 0)
                 text_puts(&out, "RUN      STATE      AGE  PROCS  CONFIG\n");
@@ -77,8 +77,11 @@ static int show(const struct invocation *invocation, struct run_list *list)
         }
         shown++;
     }
-    if (is_json)
-        text_puts(&out, "]}\n");
+    if (is_json) {
+        json_close(&json);
+        json_close(&json);
+        text_char(&out, '\n');
+    }
     const char *text = text_string(&out);
     bool is_written = text && output_write(&output_stdout, text, out.len);
     text_release(&out);

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "base/escape.h"
 #include "base/text.h"
 
@@ -103,16 +104,13 @@ int output_refuse(const struct invocation *invocation, const char *format, ...)
     va_end(args);
     if (!option_is_on(invocation, "json"))
         return output_usage("%s", message);
-    struct text out = TEXT_INIT;
-    text_puts(
-        &out,
-        "{\"roost\": 1, \"ok\": false,\n \"errors\": [\n  {\"code\": \"usage\", \"file\": \"\", "
-        "\"line\": 0, \"column\": 0, \"message\": ");
-    text_json(&out, sv_from(message));
-    text_puts(&out, ", \"hint\": \"\"}],\n \"warnings\": []}\n");
-    if (!out.has_failed)
-        output_write(&output_stderr, out.bytes, out.len);
-    text_release(&out);
+    struct roost_report *report = roost_report_new();
+    struct roost_error err;
+    struct diag diag = diag_start(report, &err);
+    diag_error(&diag, ROOST_ERR_USAGE, NOWHERE, "%s", message);
+    if (report)
+        (void)!roost_render_report_json(report, output_write, &output_stderr);
+    roost_report_free(report);
     return EXIT_USAGE;
 }
 

@@ -7,8 +7,8 @@
 #include "render/plan_json.h"
 #include "render/stream.h"
 
-static void put_command(void *ctx, struct text *out, const struct roost_component *component,
-                        int32_t rank)
+static void put_command(void *ctx, struct json_writer *json,
+                        const struct roost_component *component, int32_t rank)
 {
     struct command_walk *walk = ctx;
     const struct commands *made = walk->commands;
@@ -17,9 +17,9 @@ static void put_command(void *ctx, struct text *out, const struct roost_componen
     while (index < made->component_count && made->components[index].placed != component)
         index++;
     if (!command_walk_to(walk, index, rank, &process))
-        out->has_failed = true;
+        json->out->has_failed = true;
     else
-        command_put_json(out, &process);
+        command_put_json(json, &process);
 }
 
 static enum roost_code print_json(const struct planning *planning, const struct commands *made,

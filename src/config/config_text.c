@@ -2,7 +2,8 @@
  *
  * That of its file, when nothing was put over it. Otherwise the tree, with overrides and composed files
  * in it, in the part of YAML that is JSON. Interpolations stay as they are written: whoever reads the
- * text resolves them. */
+ * text resolves them. No json_writer writes it: plain words keep their type without quotes, and aliases nest
+ * deeper than a writer goes. */
 #include "config/config.h"
 #include "config/yaml11.h"
 

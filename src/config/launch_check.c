@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "config/percent.h"
 #include "config/sections.h"
 
@@ -33,18 +34,10 @@ static int by_component(const void *a, const void *b)
 
 static const struct launch_config *find(const struct walk *walk, struct strview name)
 {
-    size_t low = 0, high = (size_t)walk->config->launch_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = sv_compare(name, sv_from(walk->by_name[middle]->component));
-        if (order == 0)
-            return walk->by_name[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    int32_t count = walk->config->launch_count;
+    int32_t found = SEARCH(count, at, sv_compare(sv_from(walk->by_name[at]->component), name) < 0);
+    return found < count && sv_is(name, walk->by_name[found]->component) ? walk->by_name[found]
+                                                                         : NULL;
 }
 
 /* The first component met that waits for one whose turn has not ended, or NULL. */

@@ -81,27 +81,28 @@ void command_walk_release(struct command_walk *walk)
     arena_release(&walk->arena);
 }
 
-void command_put_json(struct text *out, const struct process_command *process)
+static void put_variable(struct json_writer *json, struct strview entry)
 {
-    text_puts(out, ", \"command\": ");
-    for (const char *const *word = process->argv; word && *word; word++) {
-        text_puts(out, word == process->argv ? "[" : ", ");
-        text_json(out, sv_from(*word));
-    }
-    text_puts(out, process->argv ? "], \"env\": {" : "null, \"env\": {");
-    for (int32_t i = 0; i < process->own_count; i++) {
-        struct strview entry = sv_from(process->env[i]);
-        size_t equals = sv_find(entry, '=', 0);
-        struct strview name = sv_sub(entry, 0, equals);
-        text_puts(out, i ? ", " : "");
-        text_json(out, name);
-        text_puts(out, ": ");
-        text_json(out,
+    size_t equals = sv_find(entry, '=', 0);
+    struct strview name = sv_sub(entry, 0, equals);
+    json_put_view(json_key_view(json, name),
                   is_secret_name(name) ? SV(SECRET_SHOWN) : sv_sub(entry, equals + 1, entry.len));
+}
+
+void command_put_json(struct json_writer *json, const struct process_command *process)
+{
+    json_key(json, "command");
+    if (process->argv) {
+        json_open_array(json);
+        for (const char *const *word = process->argv; *word; word++)
+            json_put_string(json, *word);
+        json_close(json);
+    } else {
+        json_put_null(json);
     }
-    text_puts(out, "}, \"cwd\": ");
-    if (process->cwd)
-        text_json(out, sv_from(process->cwd));
-    else
-        text_puts(out, "null");
+    json_open_object(json_key(json, "env"));
+    for (int32_t i = 0; i < process->own_count; i++)
+        put_variable(json, sv_from(process->env[i]));
+    json_close(json);
+    json_put_string(json_key(json, "cwd"), process->cwd);
 }

@@ -4,7 +4,7 @@
 #ifndef LAUNCH_COMMANDS_VIEW_H
 #define LAUNCH_COMMANDS_VIEW_H
 
-#include "base/text.h"
+#include "base/json_writer.h"
 #include "launch/commands.h"
 
 /* A word as a shell would take it: quoted where it must be, control bytes as $'\x1b'. */
@@ -30,7 +30,7 @@ bool command_walk_to(struct command_walk *walk, int32_t component, int32_t rank,
                      struct process_command *out);
 void command_walk_release(struct command_walk *walk);
 
-/* , "command": [...], "env": {...}, "cwd": ...: further members of a process's object. */
-void command_put_json(struct text *out, const struct process_command *process);
+/* "command": [...], "env": {...}, "cwd": ...: further members of a process's object. */
+void command_put_json(struct json_writer *json, const struct process_command *process);
 
 #endif

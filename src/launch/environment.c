@@ -43,22 +43,9 @@ static bool is_inheritable(const char *entry)
 
 /* --- env_configs by node --- */
 
-static int32_t first_member_from(const struct node_group *group, int32_t node)
-{
-    int32_t low = 0, high = group->member_count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (group->node_of_member[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 int32_t env_map_find(const struct env_map *map, int32_t node)
 {
-    int32_t member = first_member_from(map->group, node);
+    int32_t member = group_member_from(map->group, node);
     bool is_there = member < map->group->member_count && map->group->node_of_member[member] == node;
     return is_there ? map->env_of_member[member] : -1;
 }
@@ -76,7 +63,7 @@ static bool map_fill(struct env_map *map, struct arena *arena)
         for (int32_t m = 0; ranks->is_all && m < group->member_count; m++)
             map->env_of_member[m] = e;
         for (int32_t r = 0; r < ranks->count; r++)
-            for (int32_t m = first_member_from(group, ranks->ranges[r].first);
+            for (int32_t m = group_member_from(group, ranks->ranges[r].first);
                  m < group->member_count && group->node_of_member[m] <= ranks->ranges[r].last; m++)
                 map->env_of_member[m] = e;
     }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "base/text.h"
+#include "base/json_writer.h"
 
 enum { ANSWER_MS = 10000 };
 
@@ -20,12 +20,20 @@ static const char *name_of(const struct roost_run_options *options)
                                          : roost_plan_component(options->plan, 0)->name;
 }
 
-static enum roost_code ask(const struct group_name *name, const char *call, const char *more,
+/* The arguments are the name and, unless it is 0, `pid`. */
+static enum roost_code ask(const struct group_name *name, const char *call, pid_t pid,
                            char **out_answer, struct roost_error *err)
 {
     struct text request = TEXT_INIT;
-    text_printf(&request, "{\"call\":\"WorkerManager.%s\",\"args\":[\"%s\"%s]}", call, name->text,
-                more);
+    struct json_writer json = json_writer_on(&request, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_string(json_key(&json, "call"), call);
+    json_open_array(json_key(&json, "args"));
+    json_put_string(&json, name->text);
+    if (pid)
+        json_put_int(&json, pid);
+    json_close(&json);
+    json_close(&json);
     const char *line = text_string(&request);
     enum roost_code code =
         line ? roost_registry_call(name->holder, line, request.len, ANSWER_MS, out_answer, err)
@@ -38,9 +46,8 @@ static enum roost_code ask(const struct group_name *name, const char *call, cons
 static long reserve(const struct group_name *name, struct roost_error *err)
 {
     static const char value[] = "{\"value\":";
-    char pid[16], *answer = NULL;
-    snprintf(pid, sizeof pid, ",%d", (int)getpid());
-    if (ask(name, "reserve_group", pid, &answer, err) != ROOST_OK || !answer)
+    char *answer = NULL;
+    if (ask(name, "WorkerManager.reserve_group", getpid(), &answer, err) != ROOST_OK || !answer)
         return -1;
     bool is_value = strncmp(answer, value, sizeof value - 1) == 0;
     long holder = is_value ? strtol(answer + sizeof value - 1, NULL, 10) : 0;
@@ -84,7 +91,7 @@ void group_name_give(struct group_name *name)
     char *answer = NULL;
     if (!name->holder)
         return;
-    if (ask(name, "release_group", "", &answer, NULL) == ROOST_OK)
+    if (ask(name, "WorkerManager.release_group", 0, &answer, NULL) == ROOST_OK)
         roost_answer_free(answer);
     roost_registry_close(name->holder);
     name->holder = NULL;

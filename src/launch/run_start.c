@@ -18,8 +18,8 @@
 
 #include "base/cure.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/private_dir.h"
-#include "base/text.h"
 #include "config/config.h"
 #include "launch/guardian_say.h"
 #include "launch/keeper_start.h"
@@ -209,29 +209,37 @@ bool birth_describe(struct birth *birth)
     const struct roost_run *run = birth->run;
     struct text page = TEXT_INIT;
     int64_t now = clock_read(CLOCK_REALTIME);
-    text_printf(&page, "{\"roost\":1,\"run\":\"%s\",\"engine\":\"%s\",\"version\":\"%s\"",
-                run->dir.id, birth->is_on_ray ? "ray" : "local", ROOST_VERSION);
-    text_printf(&page, ",\"namespace\":\"%s\"", birth->name_space);
-    text_puts(&page, ",\"config\":");
-    text_json(&page, sv_from(birth->options->config->source.name));
-    text_printf(&page, ",\"started\":%lld.%09lld,\"driver_pid\":%d,\"guardian_pid\":%d",
-                (long long)(now / 1000000000), (long long)(now % 1000000000), (int)getpid(),
-                run->guardian_pid);
     char boot[RUN_BOOT_MAX];
     (void)run_boot_id(boot);
-    text_printf(&page, ",\"boot_id\":\"%s\",\"supervisor_pid\":%d,\"cgroup\":", boot,
-                run->supervisor_pid);
-    text_json(&page, sv_from(run->cgroup));
+    struct json_writer json = json_writer_on(&page, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
+    json_put_string(json_key(&json, "run"), run->dir.id);
+    json_put_string(json_key(&json, "engine"), birth->is_on_ray ? "ray" : "local");
+    json_put_string(json_key(&json, "version"), ROOST_VERSION);
+    json_put_string(json_key(&json, "namespace"), birth->name_space);
+    json_put_string(json_key(&json, "config"), birth->options->config->source.name);
+    json_put_seconds(json_key(&json, "started"), now);
+    json_put_int(json_key(&json, "driver_pid"), getpid());
+    json_put_int(json_key(&json, "guardian_pid"), run->guardian_pid);
+    json_put_string(json_key(&json, "boot_id"), boot);
+    json_put_int(json_key(&json, "supervisor_pid"), run->supervisor_pid);
+    json_put_string(json_key(&json, "cgroup"), run->cgroup);
     if (run->keeper)
-        text_printf(&page, ",\"keeper_pid\":%d", roost_keeper_pid(run->keeper));
-    text_puts(&page, ",\"components\":[");
-    for (int32_t i = 0; i < run->component_count; i++)
-        text_printf(&page, "%s{\"name\":\"%s\",\"world_size\":%d}", i ? "," : "",
-                    run->components[i].name, run->components[i].world_size);
-    text_puts(&page, "]}\n");
-    const char *json = text_string(&page);
-    bool is_good = json && run_dir_describe(&birth->run->dir, json, page.len, birth->diag);
-    if (!json)
+        json_put_int(json_key(&json, "keeper_pid"), roost_keeper_pid(run->keeper));
+    json_open_array(json_key(&json, "components"));
+    for (int32_t i = 0; i < run->component_count; i++) {
+        json_open_object(&json);
+        json_put_string(json_key(&json, "name"), run->components[i].name);
+        json_put_int(json_key(&json, "world_size"), run->components[i].world_size);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+    text_char(&page, '\n');
+    const char *bytes = text_string(&page);
+    bool is_good = bytes && run_dir_describe(&birth->run->dir, bytes, page.len, birth->diag);
+    if (!bytes)
         diag_nomem(birth->diag);
     text_release(&page);
     return is_good;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/json_writer.h"
 #include "launch/local/cgroup.h"
 #include "launch/local/clock.h"
 #include "launch/runs.h"
@@ -84,11 +84,16 @@ bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, cons
     int32_t pid = control_peer(fd);
     if (pid > 1)
         (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
-    char line[64];
-    int len = snprintf(line, sizeof line, "{\"ask\":\"%s\"}\n", question);
+    char bytes[64];
+    struct text line = text_fixed(bytes, sizeof bytes);
+    struct json_writer json = json_writer_on(&line, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_string(json_key(&json, "ask"), question);
+    json_close(&json);
+    text_char(&line, '\n');
     struct text answer = TEXT_INIT;
     struct insist insist = {.path = strcmp(question, "kill") == 0 ? entry->cgroup : NULL};
-    if (!file_write(fd, line, (size_t)len))
+    if (!file_write(fd, line.bytes, line.len))
         return false;
     bool is_whole = read_line(fd, &insist, entry->cgroup, &answer);
     const char *text = is_whole ? text_string(&answer) : NULL;

@@ -31,16 +31,8 @@ static bool find_member(struct numbering *it, int32_t node_rank)
     const struct node_group *group = it->group;
     if (it->member < group->member_count && group->node_of_member[it->member] == node_rank)
         return true;
-    int32_t low = 0, high = group->member_count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (group->node_of_member[middle] < node_rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    it->member = low;
-    return low < group->member_count && group->node_of_member[low] == node_rank;
+    it->member = group_member_from(group, node_rank);
+    return it->member < group->member_count && group->node_of_member[it->member] == node_rank;
 }
 
 /* On to the next group that has the node: the hardware of a process falls only where groups share

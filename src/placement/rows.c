@@ -5,6 +5,7 @@
  * whatever order the nodes come. */
 #include <string.h>
 
+#include "base/search.h"
 #include "placement/plan.h"
 
 bool holdings_init(struct holdings *holdings, struct arena *arena, int32_t process_count,
@@ -91,15 +92,8 @@ static const char *hardware_of(const struct selection *selection, int32_t member
 /* The entry that a process comes from. */
 static const struct rank_entry *find_entry(const struct rank_text *text, int32_t process)
 {
-    int32_t low = 0, high = text->count - 1;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (text->entries[middle].processes.last < process)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &text->entries[low];
+    const struct rank_entry *entries = text->entries;
+    return &entries[SEARCH(text->count - 1, at, entries[at].processes.last < process)];
 }
 
 static struct place process_place(const struct row_context *context, int32_t process)

@@ -2,6 +2,7 @@
  * group is used as it is; several are joined. */
 #include <string.h>
 
+#include "base/search.h"
 #include "config/hardware.h"
 #include "placement/plan.h"
 
@@ -235,13 +236,5 @@ int32_t selection_member(const struct selection *selection, int32_t rank, int32_
         return near;
     if (first[near + 1] <= rank && near + 2 <= selection->member_count && rank < first[near + 2])
         return near + 1;
-    int32_t low = 0, high = selection->member_count - 1;
-    while (low < high) {
-        int32_t middle = low + (high - low + 1) / 2;
-        if (first[middle] <= rank)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    return SEARCH(selection->member_count - 1, at, first[at + 1] <= rank);
 }

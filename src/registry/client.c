@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/json_writer.h"
 #include "registry/client_internal.h"
 #include "rpc/control.h"
 
@@ -30,7 +31,7 @@ static bool is_ours(const struct roost_registry *registry, struct diag *diag)
     return false;
 }
 
-/* The request as a line, with its number in front. */
+/* The request as a line, with its number in front. The request is JSON already, so it is spliced. */
 static bool make_line(struct text *out, int64_t ticket, struct strview request, struct diag *diag)
 {
     struct strview rest = sv_trim(request);
@@ -142,11 +143,18 @@ enum roost_code roost_registry_wait(struct roost_registry *registry, int64_t tic
 static enum roost_code ask_about(struct roost_registry *registry, const char *call, int64_t ticket,
                                  bool *out_yes, struct diag *diag)
 {
-    char line[96], *word = NULL;
+    char bytes[128], *word = NULL;
     int64_t second = 0;
     *out_yes = false;
-    int len = snprintf(line, sizeof line, "{\"call\":\"%s\",\"args\":[%" PRId64 "]}", call, ticket);
-    if (ask(registry, (struct strview){line, (size_t)len}, &second, diag) != ROOST_OK)
+    struct text line = text_fixed(bytes, sizeof bytes);
+    struct json_writer json = json_writer_on(&line, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_string(json_key(&json, "call"), call);
+    json_open_array(json_key(&json, "args"));
+    json_put_int(&json, ticket);
+    json_close(&json);
+    json_close(&json);
+    if (ask(registry, (struct strview){line.bytes, line.len}, &second, diag) != ROOST_OK)
         return diag->first;
     if (await(registry, second, connection_now() + CANCEL_MS, &word, diag) != ROOST_OK) {
         registry->is_lost = true;

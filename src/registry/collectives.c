@@ -4,7 +4,6 @@
  * A group is {"group_name": "...", "workers": [{"address": "actor:0", ...}, ...], ...}; a worker may also
  * be its address alone. It may be registered by every member; who registers other members under the
  * same name is told so. It is forgotten when the last process that registered it has ended. */
-#include "registry/json_value.h"
 #include "registry/registry_internal.h"
 
 /* What makes two groups the same: a line of addresses. */
@@ -150,7 +149,7 @@ static bool register_group(struct request *request)
     struct group group = {TEXT_INIT, TEXT_INIT};
     bool is_good = parse(request->args[0].json, &group, request->diag) && keep(request, &group);
     group_release(&group);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return is_good;
 }
 
@@ -160,7 +159,7 @@ static bool put_found(struct request *request, const struct table *table)
     if (!request_text(request, 0, "the name", &name))
         return false;
     const struct table_entry *entry = table_find(table, name);
-    text_put(request->out, entry ? table_value(entry) : SV("null"));
+    json_put_raw(&request->answer, entry ? table_value(entry) : SV("null"));
     return true;
 }
 
@@ -181,7 +180,7 @@ static bool set_port(struct request *request)
         !request_keep(request, &request->registry->master_ports, name, request->args[1].json,
                       false))
         return false;
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 
@@ -193,7 +192,7 @@ static bool reset_port(struct request *request)
     struct table_entry *entry = table_find(&request->registry->master_ports, name);
     if (entry)
         table_remove(&request->registry->master_ports, entry);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "registry/registry_internal.h"
 
 enum { FIRST_BUCKETS = 64, REQUEST_DEVICES_MAX = 1 << 16 };
@@ -100,16 +101,9 @@ static bool locate(const struct view *view, int64_t device, int32_t *node_rank, 
     if (view->node_count == 0)
         return true;
     const int64_t *first = view->first_device_of_node;
-    int32_t low = 0, high = view->node_count;
-    while (high - low > 1) {
-        int32_t middle = low + (high - low) / 2;
-        if (first[middle] <= device)
-            low = middle;
-        else
-            high = middle;
-    }
-    *node_rank = low;
-    *id = (int32_t)(device - first[low]);
+    int32_t node = SEARCH(view->node_count - 1, at, first[at + 1] <= device);
+    *node_rank = node;
+    *id = (int32_t)(device - first[node]);
     return device < first[view->node_count];
 }
 
@@ -293,7 +287,7 @@ static bool acquire(struct request *request)
     if (can_have(devices, waiter)) {
         take(devices, waiter);
         free(waiter);
-        text_puts(request->out, "true");
+        json_put_bool(&request->answer, true);
         return true;
     }
     if (count_waiting(devices, request->owner) >= REGISTRY_WAITING_MAX) {
@@ -331,7 +325,7 @@ static bool release(struct request *request)
         devices->devices[what->devices[i]].is_held = false;
     free(what);
     serve(request->registry);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 

@@ -18,7 +18,7 @@ static bool reserve_group(struct request *request)
     const struct table_entry *entry = table_find(groups, name);
     if (!entry && !request_keep(request, groups, name, request->args[1].json, false))
         return false;
-    text_put(request->out, entry ? table_value(entry) : SV("null"));
+    json_put_raw(&request->answer, entry ? table_value(entry) : SV("null"));
     return true;
 }
 
@@ -33,7 +33,7 @@ static bool release_group(struct request *request)
     bool is_mine = entry && entry->owners[0] == request->owner;
     if (is_mine)
         table_remove(groups, entry);
-    text_puts(request->out, is_mine ? "true" : "false");
+    json_put_bool(&request->answer, is_mine);
     return true;
 }
 

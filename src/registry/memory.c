@@ -3,59 +3,59 @@
  * For engines whose managers can be killed and begun anew: the requests, answered by an empty registry in
  * this order, give one that answers as this one does. Who waits is left out: waiting ends with the answer
  * that never comes, and is asked for again. */
-#include <inttypes.h>
-
 #include "registry/registry_internal.h"
 
 struct telling {
     struct text line;
+    struct json_writer json; /* on `line` */
     registry_tell_fn tell;
     void *context;
     bool has_failed;
 };
 
-static struct text *begin(struct telling *telling, const char *call)
+/* Starts a request; its arguments follow. */
+static struct json_writer *begin(struct telling *telling, const char *call)
 {
+    struct json_writer *json = &telling->json;
     telling->line.len = 0;
-    text_printf(&telling->line, "{\"call\":\"%s\",\"args\":[", call);
-    return &telling->line;
+    *json = json_writer_on(&telling->line, JSON_COMPACT);
+    json_open_object(json);
+    json_put_string(json_key(json, "call"), call);
+    json_open_array(json_key(json, "args"));
+    return json;
 }
 
 static void end(struct telling *telling, uint64_t owner)
 {
-    text_puts(&telling->line, "]}");
+    json_close(&telling->json);
+    json_close(&telling->json);
     const char *request = telling->has_failed ? NULL : text_string(&telling->line);
     telling->has_failed = !request || !telling->tell(telling->context, owner,
                                                      (struct strview){request, telling->line.len});
 }
 
 /* Where the parts of an entry go among the arguments of its call. */
-typedef void (*put_args_fn)(struct text *out, struct strview key, struct strview value);
+typedef void (*put_args_fn)(struct json_writer *json, struct strview key, struct strview value);
 
-static void put_named(struct text *out, struct strview key, struct strview value)
+static void put_named(struct json_writer *json, struct strview key, struct strview value)
 {
-    text_json(out, key);
-    text_char(out, ',');
-    text_put(out, value);
+    json_put_view(json, key);
+    json_put_raw(json, value);
 }
 
-static void put_group(struct text *out, struct strview key, struct strview value)
+static void put_group(struct json_writer *json, struct strview key, struct strview value)
 {
     (void)key; /* it is in the value */
-    text_put(out, value);
+    json_put_raw(json, value);
 }
 
 /* The key of a port is "node_rank:port", its value the worker's name. */
-static void put_port(struct text *out, struct strview key, struct strview value)
+static void put_port(struct json_writer *json, struct strview key, struct strview value)
 {
-    size_t colon = 0;
-    while (key.at[colon] != ':')
-        colon++;
-    text_append(out, key.at, colon);
-    text_char(out, ',');
-    text_json(out, value);
-    text_char(out, ',');
-    text_append(out, key.at + colon + 1, key.len - colon - 1);
+    size_t colon = sv_find(key, ':', 0);
+    json_put_raw(json, sv_sub(key, 0, colon));
+    json_put_view(json, value);
+    json_put_raw(json, sv_sub(key, colon + 1, key.len));
 }
 
 static void tell_table(struct telling *telling, const struct table *table, const char *call,
@@ -76,16 +76,21 @@ static void tell_devices(struct telling *telling, const struct devices *devices)
         const struct device *device = &devices->devices[i];
         if (!device->is_held)
             continue;
-        struct text *line = begin(telling, "DeviceLockManager.acquire_devices");
-        text_json(line, sv_from(device->holder.address));
-        text_printf(line, ",[[%" PRId32 ",%" PRId32 "]]", device->node_rank, device->id);
+        struct json_writer *json = begin(telling, "DeviceLockManager.acquire_devices");
+        json_put_string(json, device->holder.address);
+        json_open_array(json);
+        json_open_array(json);
+        json_put_int(json, device->node_rank);
+        json_put_int(json, device->id);
+        json_close(json);
+        json_close(json);
         end(telling, device->holder.owner);
     }
 }
 
 bool registry_tell(const struct registry *registry, registry_tell_fn tell, void *context)
 {
-    struct telling telling = {TEXT_INIT, tell, context, false};
+    struct telling telling = {.line = TEXT_INIT, .tell = tell, .context = context};
     tell_table(&telling, &registry->workers, "WorkerManager.register_worker", put_named);
     tell_table(&telling, &registry->groups, "WorkerManager.reserve_group", put_named);
     tell_table(&telling, &registry->collectives, "CollectiveManager.register_collective_group",

@@ -43,7 +43,7 @@ static bool acquire(struct request *request)
             return false;
         table_find(ports, sv_from(key))->put_by = request->has_id ? request->id : NO_ID;
     }
-    text_puts(request->out, is_taken ? "false" : "true");
+    json_put_bool(&request->answer, !is_taken);
     return true;
 }
 
@@ -62,7 +62,7 @@ static bool release(struct request *request)
     }
     if (entry)
         table_remove(&request->registry->ports, entry);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 

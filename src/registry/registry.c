@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "registry/json_value.h"
 #include "registry/registry_internal.h"
 
 struct registry *registry_new(registry_later_fn later, void *context)
@@ -119,8 +118,7 @@ static bool cancel(struct request *request)
     int64_t id;
     if (!request_int(request, 0, "the id", 0, INT64_MAX, &id))
         return false;
-    text_puts(request->out,
-              devices_cancel(request->registry, request->owner, id) ? "true" : "false");
+    json_put_bool(&request->answer, devices_cancel(request->registry, request->owner, id));
     return true;
 }
 
@@ -131,7 +129,7 @@ static bool undo(struct request *request)
         return false;
     devices_undo(request->registry, request->owner, id);
     ports_undo(request->registry, request->owner, id);
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 
@@ -175,7 +173,8 @@ static bool read_args(struct request *request, struct json_reader *reader)
         if (token.kind == JSON_STRING || token.kind == JSON_NUMBER)
             text_put(&request->pieces, token.text);
         from[i][1] = request->pieces.len;
-        if (!json_value_copy(reader, token, &request->pieces, request->diag))
+        struct json_writer json = json_writer_on(&request->pieces, JSON_COMPACT);
+        if (!json_put_value(&json, reader, token, request->diag))
             return false;
         from[i][2] = request->pieces.len;
     }
@@ -237,6 +236,14 @@ static bool read_request(struct request *request, struct json_reader *reader)
     return false;
 }
 
+/* The start of an answer, to the value or the error. */
+static void start_answer(struct json_writer *json, bool has_id, int64_t id)
+{
+    json_open_object(json);
+    if (has_id)
+        json_put_int(json_key(json, "id"), id);
+}
+
 static bool run(struct request *request, struct strview line)
 {
     static const struct json_limits limits = {.max_bytes = REQUEST_BYTES_MAX};
@@ -249,27 +256,26 @@ static bool run(struct request *request, struct strview line)
     json_reader_free(reader);
     if (!is_read)
         return false;
-    text_puts(request->out, "{");
-    if (request->has_id)
-        text_printf(request->out, "\"id\":%" PRId64 ",", request->id);
-    text_puts(request->out, "\"value\":");
+    start_answer(&request->answer, request->has_id, request->id);
+    json_key(&request->answer, "value");
     if (!request->call->run(request))
         return false;
-    text_puts(request->out, "}");
+    if (!request->is_waiting)
+        json_close(&request->answer);
     return true;
 }
 
-static void put_error(const struct request *request, const struct roost_error *err)
+static void put_error(struct text *out, const struct request *request,
+                      const struct roost_error *err)
 {
-    struct text *out = request->out;
-    text_puts(out, "{");
-    if (request->has_id)
-        text_printf(out, "\"id\":%" PRId64 ",", request->id);
-    text_printf(out, "\"error\":{\"code\":\"%s\",\"message\":", roost_code_word(err->code));
-    text_json(out, sv_from(err->message));
-    text_puts(out, ",\"hint\":");
-    text_json(out, sv_from(err->hint));
-    text_puts(out, "}}");
+    struct json_writer json = json_writer_on(out, JSON_COMPACT);
+    start_answer(&json, request->has_id, request->id);
+    json_open_object(json_key(&json, "error"));
+    json_put_string(json_key(&json, "code"), roost_code_word(err->code));
+    json_put_string(json_key(&json, "message"), err->message);
+    json_put_string(json_key(&json, "hint"), err->hint);
+    json_close(&json);
+    json_close(&json);
 }
 
 enum registry_result registry_answer(struct registry *registry, uint64_t owner, struct strview line,
@@ -277,8 +283,11 @@ enum registry_result registry_answer(struct registry *registry, uint64_t owner, 
 {
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
-    struct request request = {
-        .registry = registry, .owner = owner, .pieces = TEXT_INIT, .out = out, .diag = &diag};
+    struct request request = {.registry = registry,
+                              .owner = owner,
+                              .pieces = TEXT_INIT,
+                              .answer = json_writer_on(out, JSON_COMPACT),
+                              .diag = &diag};
     size_t before = out->len;
     bool is_good = run(&request, line);
     text_release(&request.pieces);
@@ -287,14 +296,17 @@ enum registry_result registry_answer(struct registry *registry, uint64_t owner, 
     out->len = before;
     if (is_good)
         return REGISTRY_WAITING;
-    put_error(&request, &err);
+    put_error(out, &request, &err);
     return REGISTRY_ANSWERED;
 }
 
 void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id)
 {
-    char line[64] = "{\"value\":true}";
-    if (has_id)
-        snprintf(line, sizeof line, "{\"id\":%" PRId64 ",\"value\":true}", id);
-    registry->later(registry->context, owner, sv_from(line));
+    char bytes[96];
+    struct text line = text_fixed(bytes, sizeof bytes);
+    struct json_writer json = json_writer_on(&line, JSON_COMPACT);
+    start_answer(&json, has_id, id);
+    json_put_bool(json_key(&json, "value"), true);
+    json_close(&json);
+    registry->later(registry->context, owner, (struct strview){line.bytes, line.len});
 }

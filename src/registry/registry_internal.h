@@ -3,7 +3,7 @@
 #ifndef REGISTRY_REGISTRY_INTERNAL_H
 #define REGISTRY_REGISTRY_INTERNAL_H
 
-#include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "registry/registry.h"
 #include "registry/table.h"
 #include "registry/worker_address.h"
@@ -102,8 +102,8 @@ struct request {
     const struct call *call;
     struct argument args[REQUEST_ARGS_MAX];
     int32_t arg_count;
-    struct text pieces; /* what the arguments point into */
-    struct text *out;   /* the value goes here */
+    struct text pieces;        /* what the arguments point into */
+    struct json_writer answer; /* the value goes here */
     bool is_waiting;
     struct diag *diag;
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "registry/json_value.h"
 #include "registry/registry_internal.h"
 
 void view_release(struct view *view)
@@ -34,6 +33,7 @@ struct reading {
     struct diag *diag;
     struct view *view;
     struct text nodes;
+    struct json_writer json; /* on `nodes` */
     int32_t room;
 };
 
@@ -62,21 +62,18 @@ static bool read_node(struct reading *it)
 {
     int64_t count = 0;
     struct json_token token;
-    text_char(&it->nodes, '{');
-    for (bool is_first = true; (token = json_next(it->reader, it->diag)).kind == JSON_KEY;
-         is_first = false) {
+    json_open_object(&it->json);
+    while ((token = json_next(it->reader, it->diag)).kind == JSON_KEY) {
         bool is_count = sv_is(token.text, "num_accelerators");
-        text_puts(&it->nodes, is_first ? "" : ",");
-        text_json(&it->nodes, token.text);
-        text_char(&it->nodes, ':');
+        json_key_view(&it->json, token.text);
         token = json_next(it->reader, it->diag);
         if (is_count && !json_int(token, 0, 1 << 20, &count))
             return token.kind != JSON_FAILED &&
                    say_view(it->diag, "\"num_accelerators\" must be a whole number");
-        if (!json_value_copy(it->reader, token, &it->nodes, it->diag))
+        if (!json_put_value(&it->json, it->reader, token, it->diag))
             return false;
     }
-    text_char(&it->nodes, '}');
+    json_close(&it->json);
     return token.kind == JSON_OBJECT_END && add_node(it, count);
 }
 
@@ -85,13 +82,11 @@ static bool read_nodes(struct reading *it)
     struct json_token token = json_next(it->reader, it->diag);
     if (token.kind != JSON_ARRAY)
         return token.kind != JSON_FAILED && say_view(it->diag, "\"nodes\" must be an array");
-    text_char(&it->nodes, '[');
-    while ((token = json_next(it->reader, it->diag)).kind == JSON_OBJECT) {
-        text_puts(&it->nodes, it->view->node_count ? "," : "");
+    json_open_array(&it->json);
+    while ((token = json_next(it->reader, it->diag)).kind == JSON_OBJECT)
         if (!read_node(it))
             return false;
-    }
-    text_char(&it->nodes, ']');
+    json_close(&it->json);
     if (token.kind != JSON_ARRAY_END)
         return token.kind != JSON_FAILED && say_view(it->diag, "a node must be an object");
     it->view->nodes = text_string(&it->nodes) ? strdup(it->nodes.bytes) : NULL;
@@ -103,7 +98,8 @@ static bool read_nodes(struct reading *it)
 static bool read_part(struct reading *it, char **part)
 {
     struct text text = TEXT_INIT;
-    bool is_read = json_value_copy(it->reader, json_next(it->reader, it->diag), &text, it->diag);
+    struct json_writer json = json_writer_on(&text, JSON_COMPACT);
+    bool is_read = json_put_value(&json, it->reader, json_next(it->reader, it->diag), it->diag);
     *part = is_read && text_string(&text) ? strdup(text.bytes) : NULL;
     if (is_read && !*part)
         diag_nomem(it->diag);
@@ -144,6 +140,7 @@ bool registry_set_view(struct registry *registry, struct strview json, struct di
     static const struct json_limits limits = {.max_string = 8 << 20};
     struct view view = {0};
     struct reading it = {.diag = diag, .view = &view, .nodes = TEXT_INIT};
+    it.json = json_writer_on(&it.nodes, JSON_COMPACT);
     it.reader = json_reader_from_text("view", json, &limits);
     bool is_good = it.reader && read_view(&it);
     if (!it.reader)
@@ -177,7 +174,7 @@ bool registry_set_master_port(struct registry *registry, int32_t port, struct di
 
 static bool put(struct request *request, const char *part, const char *otherwise)
 {
-    text_puts(request->out, part ? part : otherwise);
+    json_put_raw(&request->answer, sv_from(part ? part : otherwise));
     return true;
 }
 
@@ -224,26 +221,25 @@ static bool get_num_gpus_per_node(struct request *request)
             diag_hint(request->diag, "ask each node: get_nodes()");
             return false;
         }
-    text_int(request->out, first[1]);
+    json_put_int(&request->answer, first[1]);
     return true;
 }
 
 static bool get_view(struct request *request)
 {
     const struct view *view = &request->registry->view;
-    text_printf(request->out, "{\"nodes\":");
-    (void)put(request, view->nodes, "[]");
-    text_puts(request->out, ",\"node_groups\":");
-    (void)put(request, view->node_groups, "[]");
-    text_puts(request->out, ",\"config\":");
-    (void)put(request, view->config, "null");
-    text_puts(request->out, ",\"cluster_config\":");
-    (void)put(request, view->cluster_config, "null");
-    text_puts(request->out, ",\"master_ip\":");
-    (void)put(request, view->master_ip, "null");
-    text_puts(request->out, ",\"master_port\":");
-    (void)put(request, view->master_port, "null");
-    text_puts(request->out, "}");
+    const struct {
+        const char *key, *part, *otherwise;
+    } parts[] = {
+        {"nodes", view->nodes, "[]"},           {"node_groups", view->node_groups, "[]"},
+        {"config", view->config, "null"},       {"cluster_config", view->cluster_config, "null"},
+        {"master_ip", view->master_ip, "null"}, {"master_port", view->master_port, "null"}};
+    json_open_object(&request->answer);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        json_key(&request->answer, parts[i].key);
+        (void)put(request, parts[i].part, parts[i].otherwise);
+    }
+    json_close(&request->answer);
     return true;
 }
 

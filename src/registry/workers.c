@@ -10,7 +10,7 @@ static bool register_worker(struct request *request)
     if (!request_address(request, 0, &address) ||
         !request_keep(request, &request->registry->workers, address, request->args[1].json, false))
         return false;
-    text_puts(request->out, "null");
+    json_put_null(&request->answer);
     return true;
 }
 
@@ -23,7 +23,7 @@ static bool unregister_worker(struct request *request)
     struct table_entry *entry = table_find(workers, address);
     if (entry)
         table_remove(workers, entry);
-    text_puts(request->out, entry ? "true" : "false");
+    json_put_bool(&request->answer, entry != NULL);
     return true;
 }
 
@@ -33,7 +33,7 @@ static bool get_worker_info(struct request *request)
     if (!request_address(request, 0, &address))
         return false;
     const struct table_entry *entry = table_find(&request->registry->workers, address);
-    text_put(request->out, entry ? table_value(entry) : SV("null"));
+    json_put_raw(&request->answer, entry ? table_value(entry) : SV("null"));
     return true;
 }
 

@@ -3,122 +3,145 @@
 #include <roost/render.h>
 
 #include "base/amount.h"
+#include "base/json_writer.h"
 #include "render/stream.h"
 
-static void put_flag(struct text *out, const char *key, bool value)
+static void put_amount(struct json_writer *json, int64_t amount)
 {
-    text_printf(out, "\"%s\": %s", key, value ? "true" : "false");
+    json_put_raw(json, sv_from(amount_text(amount).text));
 }
 
-/* -1 is null. */
-static void put_count(struct text *out, const char *key, int32_t value)
+static void put_share(struct json_writer *json, const struct roost_share *share)
 {
-    if (value < 0)
-        text_printf(out, "\"%s\": null", key);
+    json_open_object(json);
+    json_put_int(json_key(json, "first"), share->first);
+    json_put_int(json_key(json, "count"), share->count);
+    json_put_int(json_key(json, "world_size"), share->world_size);
+    put_amount(json_key(json, "gpu_each"), share->gpu_each);
+    json_close(json);
+}
+
+static void put_shares(struct json_writer *json, const struct roost_layout *layout)
+{
+    json_line(json, 1);
+    json_open_object(json_key(json, "shares"));
+    put_share(json_key(json, "actor"), &layout->actor);
+    json_key(json, "critic");
+    if (layout->has_critic)
+        put_share(json, &layout->critic);
     else
-        text_printf(out, "\"%s\": %d", key, (int)value);
+        json_put_null(json);
+    json_line(json, 2);
+    put_share(json_key(json, "rollout"), &layout->rollout);
+    json_close(json);
 }
 
-static void put_word(struct text *out, const char *key, const char *value)
+static void put_nodes(struct json_writer *json, const struct roost_layout *layout)
 {
-    text_printf(out, "\"%s\": ", key);
-    text_json(out, sv_from(value));
-}
-
-static void put_share(struct text *out, const char *name, const struct roost_share *share)
-{
-    if (!share) {
-        text_printf(out, "\"%s\": null", name);
-        return;
-    }
-    text_printf(out, "\"%s\": {\"first\": %d, \"count\": %d, \"world_size\": %d, \"gpu_each\": %s}",
-                name, (int)share->first, (int)share->count, (int)share->world_size,
-                amount_text(share->gpu_each).text);
-}
-
-static void put_nodes(struct text *out, const struct roost_layout *layout)
-{
-    text_puts(out, " \"nodes\": [");
+    json_line(json, 1);
+    json_open_array(json_key(json, "nodes"));
     for (int32_t n = 0; n < layout->machine_count; n++) {
         const struct roost_machine *it = &layout->machines[n];
-        text_printf(
-            out, "%s\n  {\"node\": %d, \"first_slot\": %d, \"num_slots\": %d, \"num_ports\": %d}",
-            n ? "," : "", (int)n, (int)it->first_slot, (int)it->slot_count, (int)it->port_count);
+        json_line(json, 2);
+        json_open_object(json);
+        json_put_int(json_key(json, "node"), n);
+        json_put_int(json_key(json, "first_slot"), it->first_slot);
+        json_put_int(json_key(json, "num_slots"), it->slot_count);
+        json_put_int(json_key(json, "num_ports"), it->port_count);
+        json_close(json);
     }
-    text_puts(out, "],\n");
+    json_close(json);
 }
 
-static void put_groups(struct text *out, const struct roost_layout *layout)
+static void put_groups(struct json_writer *json, const struct roost_layout *layout)
 {
-    text_puts(out, " \"server_groups\": [");
+    json_line(json, 1);
+    json_open_array(json_key(json, "server_groups"));
     for (size_t g = 0; g < layout->group_count; g++) {
         const struct roost_server_group *it = &layout->groups[g];
-        text_puts(out, g ? ",\n  {" : "\n  {");
-        put_word(out, "model", it->model);
-        text_puts(out, ", ");
-        put_word(out, "worker_type", roost_worker_type_word(it->type));
-        text_puts(out, ", ");
-        put_count(out, "num_gpus", it->num_gpus);
-        text_puts(out, ", ");
-        put_count(out, "num_gpus_per_engine", it->gpus_per_engine);
-        text_puts(out, ", ");
-        put_count(out, "first_slot", it->first_slot);
-        text_printf(out, ", \"first_rank\": %d, \"first_engine\": %d, \"num_engines\": %d, ",
-                    (int)it->first_rank, (int)it->first_engine, (int)it->engine_count);
-        put_flag(out, "update_weights", it->updates_weights);
-        text_puts(out, ", ");
-        put_flag(out, "needs_offload", it->needs_offload);
-        text_char(out, '}');
+        json_line(json, 2);
+        json_open_object(json);
+        json_put_string(json_key(json, "model"), it->model);
+        json_put_string(json_key(json, "worker_type"), roost_worker_type_word(it->type));
+        json_put_count(json_key(json, "num_gpus"), it->num_gpus);
+        json_put_count(json_key(json, "num_gpus_per_engine"), it->gpus_per_engine);
+        json_put_count(json_key(json, "first_slot"), it->first_slot);
+        json_put_int(json_key(json, "first_rank"), it->first_rank);
+        json_put_int(json_key(json, "first_engine"), it->first_engine);
+        json_put_int(json_key(json, "num_engines"), it->engine_count);
+        json_put_bool(json_key(json, "update_weights"), it->updates_weights);
+        json_put_bool(json_key(json, "needs_offload"), it->needs_offload);
+        json_close(json);
     }
-    text_puts(out, "],\n");
+    json_close(json);
 }
 
-static void put_part(struct text *out, const struct roost_engines *it, int32_t p)
+static void put_part(struct json_writer *json, const struct roost_engines *it, int32_t p)
 {
-    text_printf(out,
-                "{\"rank\": %d, \"slot\": %d, \"node_rank\": %d, \"node0\": %s, \"node\": %d, "
-                "\"local_gpu\": %d, \"ports\": {\"server\": 1, \"nccl\": 1",
-                (int)it->rank[p], (int)it->slot[p], (int)it->node_rank[p],
-                it->node_rank[p] == 0 ? "true" : "false", (int)it->machine[p],
-                (int)it->local_gpu[p]);
+    json_line(json, 4);
+    json_open_object(json);
+    json_put_int(json_key(json, "rank"), it->rank[p]);
+    json_put_int(json_key(json, "slot"), it->slot[p]);
+    json_put_int(json_key(json, "node_rank"), it->node_rank[p]);
+    json_put_bool(json_key(json, "node0"), it->node_rank[p] == 0);
+    json_put_int(json_key(json, "node"), it->machine[p]);
+    json_put_int(json_key(json, "local_gpu"), it->local_gpu[p]);
+    json_open_object(json_key(json, "ports"));
+    json_put_int(json_key(json, "server"), 1);
+    json_put_int(json_key(json, "nccl"), 1);
     if (it->boot_ports[p])
-        text_printf(out, ", \"bootstrap\": %d", (int)it->boot_ports[p]);
+        json_put_int(json_key(json, "bootstrap"), it->boot_ports[p]);
     if (it->dist_ports[p])
-        text_printf(out, ", \"dist_init\": %d", (int)it->dist_ports[p]);
-    text_printf(out, "}, \"port_offsets\": {\"server\": %d, \"nccl\": %d", (int)it->server_at[p],
-                (int)it->nccl_at[p]);
+        json_put_int(json_key(json, "dist_init"), it->dist_ports[p]);
+    json_close(json);
+    json_open_object(json_key(json, "port_offsets"));
+    json_put_int(json_key(json, "server"), it->server_at[p]);
+    json_put_int(json_key(json, "nccl"), it->nccl_at[p]);
     if (it->boot_ports[p])
-        text_printf(out, ", \"bootstrap\": %d", (int)it->boot_at[p]);
+        json_put_int(json_key(json, "bootstrap"), it->boot_at[p]);
     if (it->dist_ports[p])
-        text_printf(out, ", \"dist_init\": %d", (int)it->dist_at[p]);
-    text_puts(out, "}}");
+        json_put_int(json_key(json, "dist_init"), it->dist_at[p]);
+    json_close(json);
+    json_close(json);
 }
 
-static void put_engine(struct text *out, const struct roost_layout *layout, int32_t e)
+static void put_engine(struct json_writer *json, const struct roost_layout *layout, int32_t e)
 {
     const struct roost_engines *it = &layout->engines;
     const struct roost_server_group *group = &layout->groups[it->group[e]];
-    text_printf(out, "%s\n  {\"engine\": %d, ", e ? "," : "", (int)e);
-    put_word(out, "model", group->model);
-    text_puts(out, ", ");
-    put_word(out, "worker_type", roost_worker_type_word(group->type));
-    text_puts(out, ", ");
-    put_count(out, "gpus", it->gpus[e]);
-    text_puts(out, ", ");
-    put_count(out, "first_slot", it->first_slot[e]);
-    text_puts(out, ", ");
-    put_count(out, "offset", it->offset[e]);
-    text_printf(out, ", \"server_group\": %d, \"address\": ", (int)it->group[e]);
-    if (it->address)
-        text_json(out, sv_from(it->address[e]));
-    else
-        text_puts(out, "null");
-    text_puts(out, ",\n   \"parts\": [");
-    for (int32_t p = it->first_part[e]; p < it->first_part[e + 1]; p++) {
-        text_puts(out, p > it->first_part[e] ? ",\n    " : "\n    ");
-        put_part(out, it, p);
-    }
-    text_puts(out, "]}");
+    json_line(json, 2);
+    json_open_object(json);
+    json_put_int(json_key(json, "engine"), e);
+    json_put_string(json_key(json, "model"), group->model);
+    json_put_string(json_key(json, "worker_type"), roost_worker_type_word(group->type));
+    json_put_count(json_key(json, "gpus"), it->gpus[e]);
+    json_put_count(json_key(json, "first_slot"), it->first_slot[e]);
+    json_put_count(json_key(json, "offset"), it->offset[e]);
+    json_put_int(json_key(json, "server_group"), it->group[e]);
+    json_put_string(json_key(json, "address"), it->address ? it->address[e] : NULL);
+    json_line(json, 3);
+    json_open_array(json_key(json, "parts"));
+    for (int32_t p = it->first_part[e]; p < it->first_part[e + 1]; p++)
+        put_part(json, it, p);
+    json_close(json);
+    json_close(json);
+}
+
+static void put_settings(struct json_writer *json, const struct roost_layout *layout)
+{
+    json_line(json, 1);
+    json_put_int(json_key(json, "num_gpus"), layout->num_gpus);
+    json_put_int(json_key(json, "rollout_offset"), layout->rollout_offset);
+    json_line(json, 1);
+    json_put_string(json_key(json, "layout"), roost_layout_row_word(layout->row));
+    json_put_string(json_key(json, "profile"), layout->is_seed ? "seed" : "present");
+    json_put_int(json_key(json, "num_gpus_per_node"), layout->num_gpus_per_node);
+    put_amount(json_key(json, "num_cpus"), layout->num_cpus);
+    json_put_int(json_key(json, "port_base"), layout->port_base);
+    json_line(json, 1);
+    json_put_bool(json_key(json, "offload_train"), layout->offload_train);
+    json_put_bool(json_key(json, "offload_rollout"), layout->offload_rollout);
+    json_put_bool(json_key(json, "share_gpu_ids"), layout->has_gpu_ids);
 }
 
 enum roost_code roost_render_groups_json(const struct roost_bundles *bundles, roost_write_fn write,
@@ -127,32 +150,19 @@ enum roost_code roost_render_groups_json(const struct roost_bundles *bundles, ro
     const struct roost_layout *layout = roost_bundles_layout(bundles);
     struct stream stream;
     stream_start(&stream, write, ctx);
-    struct text *out = &stream.text;
-    text_printf(out, "{\"roost\": 1,\n \"num_gpus\": %d, \"rollout_offset\": %d,\n ",
-                (int)layout->num_gpus, (int)layout->rollout_offset);
-    put_word(out, "layout", roost_layout_row_word(layout->row));
-    text_puts(out, ", ");
-    put_word(out, "profile", layout->is_seed ? "seed" : "present");
-    text_printf(out, ", \"num_gpus_per_node\": %d, \"num_cpus\": %s, \"port_base\": %d,\n ",
-                (int)layout->num_gpus_per_node, amount_text(layout->num_cpus).text,
-                (int)layout->port_base);
-    put_flag(out, "offload_train", layout->offload_train);
-    text_puts(out, ", ");
-    put_flag(out, "offload_rollout", layout->offload_rollout);
-    text_puts(out, ", ");
-    put_flag(out, "share_gpu_ids", layout->has_gpu_ids);
-    text_puts(out, ",\n \"shares\": {");
-    put_share(out, "actor", &layout->actor);
-    text_puts(out, ", ");
-    put_share(out, "critic", layout->has_critic ? &layout->critic : NULL);
-    text_puts(out, ",\n  ");
-    put_share(out, "rollout", &layout->rollout);
-    text_puts(out, "},\n");
-    put_nodes(out, layout);
-    put_groups(out, layout);
-    text_puts(out, " \"engines\": [");
-    for (int32_t e = 0; e < layout->engines.engine_count && !out->has_failed; e++)
-        put_engine(out, layout, e);
-    text_puts(out, "]}\n");
+    struct json_writer json = json_writer_on(&stream.text, JSON_SPACED);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
+    put_settings(&json, layout);
+    put_shares(&json, layout);
+    put_nodes(&json, layout);
+    put_groups(&json, layout);
+    json_line(&json, 1);
+    json_open_array(json_key(&json, "engines"));
+    for (int32_t e = 0; e < layout->engines.engine_count && !stream.text.has_failed; e++)
+        put_engine(&json, layout, e);
+    json_close(&json);
+    json_close(&json);
+    text_char(&stream.text, '\n');
     return stream_end(&stream);
 }

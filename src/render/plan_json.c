@@ -1,7 +1,7 @@
 /* plan_json.c - a plan as one JSON document, streamed.
  *
- * A plan may have a million rows, so a row is written straight into the buffer from fixed pieces;
- * only its strings are prepared before. Other programs rely on the keys and their order: add, never
+ * A plan may have a million rows, so the members of a row are written straight into the buffer from
+ * fixed pieces; only its strings are prepared before. Other programs rely on the keys and their order: add, never
  * rename. */
 #include <assert.h>
 #include <string.h>
@@ -10,105 +10,75 @@
 #include "render/stream.h"
 #include "topology/cluster.h"
 
-static void put_string(struct text *out, const char *key, const char *value)
+static void put_accelerators(struct json_writer *json, const struct cluster_node *node)
 {
-    text_printf(out, "\"%s\": ", key);
-    if (value)
-        text_json(out, sv_from(value));
-    else
-        text_puts(out, "null");
-}
-
-static void put_count(struct text *out, const char *key, int32_t value)
-{
-    if (value < 0)
-        text_printf(out, "\"%s\": null", key);
-    else
-        text_printf(out, "\"%s\": %d", key, (int)value);
-}
-
-static void put_accelerators(struct text *out, const struct cluster_node *node)
-{
-    text_puts(out, ", \"accelerators\": [");
+    json_open_array(json_key(json, "accelerators"));
     for (int32_t i = 0; i < node->accelerator_count; i++) {
         const struct accelerator *it = &node->accelerators[i];
-        text_puts(out, i ? ", {" : "{");
-        put_string(out, "id", it->id);
-        text_puts(out, ", ");
-        put_string(out, "uuid", it->uuid);
-        text_puts(out, ", ");
-        put_string(out, "pci", it->pci);
-        text_puts(out, ", ");
-        put_count(out, "numa", it->numa);
-        text_char(out, '}');
+        json_open_object(json);
+        json_put_string(json_key(json, "id"), it->id);
+        json_put_string(json_key(json, "uuid"), it->uuid);
+        json_put_string(json_key(json, "pci"), it->pci);
+        json_put_count(json_key(json, "numa"), it->numa);
+        json_close(json);
     }
-    text_char(out, ']');
+    json_close(json);
 }
 
-static void put_node(struct text *out, const struct cluster_node *node, int32_t node_rank)
+static void put_node(struct json_writer *json, const struct cluster_node *node, int32_t node_rank)
 {
-    text_printf(out, "{\"node_rank\": %d, ", (int)node_rank);
-    put_string(out, "id", node->id);
-    text_puts(out, ", ");
-    put_string(out, "address", node->address);
-    text_puts(out, ", ");
-    put_count(out, "num_cpus", node->num_cpus);
-    text_puts(out, ", ");
-    put_string(out, "accelerator_type", roost_accelerator_type(node->accelerator));
-    text_puts(out, ", ");
-    put_string(out, "accelerator_model", node->model);
-    text_puts(out, ", ");
-    put_count(out, "num_accelerators", node->accelerator_count);
+    json_open_object(json);
+    json_put_int(json_key(json, "node_rank"), node_rank);
+    json_put_string(json_key(json, "id"), node->id);
+    json_put_string(json_key(json, "address"), node->address);
+    json_put_count(json_key(json, "num_cpus"), node->num_cpus);
+    json_put_string(json_key(json, "accelerator_type"), roost_accelerator_type(node->accelerator));
+    json_put_string(json_key(json, "accelerator_model"), node->model);
+    json_put_count(json_key(json, "num_accelerators"), node->accelerator_count);
     if (node->accelerators)
-        put_accelerators(out, node);
-    text_puts(out, ", \"hardware\": [");
+        put_accelerators(json, node);
+    json_open_array(json_key(json, "hardware"));
     for (const struct unit *unit = node->units; unit; unit = unit->next) {
-        text_puts(out, unit == node->units ? "{" : ", {");
-        put_string(out, "type", unit->type);
-        text_printf(out, ", \"config\": ");
-        text_puts(out, unit->config);
-        text_char(out, '}');
+        json_open_object(json);
+        json_put_string(json_key(json, "type"), unit->type);
+        json_put_raw(json_key(json, "config"), sv_from(unit->config));
+        json_close(json);
     }
-    text_puts(out, "]}");
+    json_close(json);
+    json_close(json);
 }
 
-/* The digits of a number, then one more byte if any. */
-static void put_number(struct text *out, int32_t value, const char *before)
+void render_put_cluster(struct json_writer *json, const struct roost_cluster *cluster)
 {
-    if (!text_reserve(out, 16))
-        return;
-    text_puts(out, before);
-    if (text_reserve(out, 16))
-        out->len += format_int32(out->bytes + out->len, value);
-}
-
-void render_put_cluster(struct text *out, const struct roost_cluster *cluster)
-{
-    text_puts(out, "\"nodes\": [");
+    json_open_array(json_key(json, "nodes"));
     for (int32_t n = 0; n < cluster->node_count; n++) {
-        text_puts(out, n ? ",\n  " : "\n  ");
-        put_node(out, &cluster->nodes[n], n);
+        json_line(json, 2);
+        put_node(json, &cluster->nodes[n], n);
     }
-    text_puts(out, "],\n \"node_groups\": [");
+    json_close(json);
+    json_line(json, 1);
+    json_open_array(json_key(json, "node_groups"));
     for (int32_t g = 0; g < cluster->group_count; g++) {
         const struct node_group *group = &cluster->groups[g];
-        text_puts(out, g ? ",\n  {" : "\n  {");
-        put_string(out, "label", group->label);
-        text_puts(out, ", \"node_ranks\": [");
+        json_line(json, 2);
+        json_open_object(json);
+        json_put_string(json_key(json, "label"), group->label);
+        json_open_array(json_key(json, "node_ranks"));
         for (int32_t m = 0; m < group->member_count; m++)
-            put_number(out, group->node_of_member[m], m ? ", " : "");
-        text_puts(out, "], ");
-        put_string(out, "hardware_type", group->hardware_type);
-        text_char(out, '}');
+            json_put_int(json, group->node_of_member[m]);
+        json_close(json);
+        json_put_string(json_key(json, "hardware_type"), group->hardware_type);
+        json_close(json);
     }
-    text_char(out, ']');
+    json_close(json);
 }
 
-static void put_cluster(struct text *out, const struct roost_cluster *cluster)
+static void put_cluster(struct json_writer *json, const struct roost_cluster *cluster)
 {
-    text_puts(out, "\"cluster\": {");
-    render_put_cluster(out, cluster);
-    text_char(out, '}');
+    json_line(json, 1);
+    json_open_object(json_key(json, "cluster"));
+    render_put_cluster(json, cluster);
+    json_close(json);
 }
 
 enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster, roost_write_fn write,
@@ -116,13 +86,16 @@ enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster, r
 {
     struct stream stream;
     stream_start(&stream, write, ctx);
-    text_puts(&stream.text, "{\"roost\": 1,\n ");
-    put_cluster(&stream.text, cluster);
-    text_puts(&stream.text, "}\n");
+    struct json_writer json = json_writer_on(&stream.text, JSON_SPACED);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
+    put_cluster(&json, cluster);
+    json_close(&json);
+    text_char(&stream.text, '\n');
     return stream_end(&stream);
 }
 
-static void put_model_parallel(struct text *out, const struct roost_model_parallel *it)
+static void put_model_parallel(struct json_writer *json, const struct roost_model_parallel *it)
 {
     const struct {
         const char *key;
@@ -152,12 +125,14 @@ static void put_model_parallel(struct text *out, const struct roost_model_parall
         {"rollout_dp_size", it->rollout_dp_size},
         {"reward_world_size", it->reward_world_size},
     };
-    text_puts(out, " \"model_parallel\": {");
+    json_line(json, 1);
+    json_open_object(json_key(json, "model_parallel"));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        text_printf(out, "\"%s\": %d, ", sizes[i].key, (int)sizes[i].value);
-    text_printf(out, "\"has_dedicated_inference\": %s, \"has_dedicated_critic_inference\": %s},\n",
-                it->has_dedicated_inference ? "true" : "false",
-                it->has_dedicated_critic_inference ? "true" : "false");
+        json_put_int(json_key(json, sizes[i].key), sizes[i].value);
+    json_put_bool(json_key(json, "has_dedicated_inference"), it->has_dedicated_inference);
+    json_put_bool(json_key(json, "has_dedicated_critic_inference"),
+                  it->has_dedicated_critic_inference);
+    json_close(json);
 }
 
 /* --- rows --- */
@@ -197,8 +172,9 @@ static char *put_devices(char *at, const int32_t *values, int32_t count)
     return at;
 }
 
-static void put_row(struct text *out, const struct roost_component *it, int32_t p,
-                    const struct row_pieces *pieces, const struct plan_json_more *more)
+/* The members of a process's object. */
+static void put_members(struct json_writer *json, const struct roost_component *it, int32_t p,
+                        const struct row_pieces *pieces)
 {
     enum { FIXED = 480, PER_NUMBER = 16 };
     const int32_t *hardware = it->hardware + it->first_hardware[p];
@@ -207,14 +183,10 @@ static void put_row(struct text *out, const struct roost_component *it, int32_t 
     int32_t seen = sees_own ? held : it->visible_count[p];
     size_t group = (size_t)it->node_group[p];
     size_t label_len = pieces->first_label[group + 1] - pieces->first_label[group];
-    if (!text_reserve(out, FIXED + label_len + (size_t)(held + seen) * PER_NUMBER))
+    char *at = json_raw_start(json, FIXED + label_len + (size_t)(held + seen) * PER_NUMBER);
+    if (!at)
         return;
-    char *at = out->bytes + out->len;
-    if (p)
-        PUT(",\n");
-    else
-        PUT("\n");
-    PUT("    {\"rank\": ");
+    PUT("\"rank\": ");
     at += format_int32(at, p);
     PUT(", \"cluster_node_rank\": ");
     at += format_int32(at, it->cluster_node_rank[p]);
@@ -241,14 +213,7 @@ static void put_row(struct text *out, const struct roost_component *it, int32_t 
     PUT("], \"node_group_label\": ");
     assert(pieces->labels.bytes); /* a component has at least one label */
     memcpy(at, pieces->labels.bytes + pieces->first_label[group], label_len);
-    at += label_len;
-    if (!more)
-        *at++ = '}';
-    out->len = (size_t)(at - out->bytes);
-    if (!more)
-        return;
-    more->put(more->ctx, out, it, p);
-    text_char(out, '}');
+    json_raw_end(json, at + label_len);
 }
 
 static bool prepare(struct row_pieces *pieces, struct arena *arena,
@@ -265,39 +230,50 @@ static bool prepare(struct row_pieces *pieces, struct arena *arena,
     return !pieces->labels.has_failed;
 }
 
-static void put_component(struct text *out, const struct roost_component *component,
-                          const struct plan_json_more *more)
+static void put_rows(struct json_writer *json, const struct roost_component *component,
+                     const struct plan_json_more *more)
 {
-    text_puts(out, "{");
-    put_string(out, "name", component->name);
-    text_puts(out, ", ");
-    put_string(out, "strategy", roost_strategy_word(component->strategy));
-    text_printf(out, ", \"world_size\": %d, \"node_groups\": [", (int)component->world_size);
-    for (int32_t g = 0; g < component->node_group_count; g++) {
-        text_puts(out, g ? ", " : "");
-        text_json(out, sv_from(component->node_groups[g]));
-    }
-    text_puts(out, "], \"hardware_ranks\": [");
-    bool is_first = true;
-    for (int32_t i = 0; i < component->hardware_range_count; i++) {
-        struct roost_range range = component->hardware_ranges[i];
-        for (int64_t rank = range.first; rank <= range.last && !out->has_failed; rank++) {
-            put_number(out, (int32_t)rank, is_first ? "" : ", ");
-            is_first = false;
-        }
-    }
-    text_puts(out, "], ");
-    put_string(out, "local_rank_rule", roost_local_rank_word(component->local_rank_rule));
-    text_puts(out, ",\n   \"processes\": [");
     struct row_pieces pieces = {.labels = TEXT_INIT};
     struct arena scratch = ARENA_INIT;
     if (!prepare(&pieces, &scratch, component))
-        out->has_failed = true;
-    for (int32_t p = 0; p < component->world_size && !out->has_failed; p++)
-        put_row(out, component, p, &pieces, more);
+        json->out->has_failed = true;
+    for (int32_t p = 0; p < component->world_size && !json->out->has_failed; p++) {
+        json_line(json, 4);
+        json_open_object(json);
+        put_members(json, component, p, &pieces);
+        if (more)
+            more->put(more->ctx, json, component, p);
+        json_close(json);
+    }
     text_release(&pieces.labels);
     arena_release(&scratch);
-    text_puts(out, "]}");
+}
+
+static void put_component(struct json_writer *json, const struct roost_component *component,
+                          const struct plan_json_more *more)
+{
+    json_open_object(json);
+    json_put_string(json_key(json, "name"), component->name);
+    json_put_string(json_key(json, "strategy"), roost_strategy_word(component->strategy));
+    json_put_int(json_key(json, "world_size"), component->world_size);
+    json_open_array(json_key(json, "node_groups"));
+    for (int32_t g = 0; g < component->node_group_count; g++)
+        json_put_string(json, component->node_groups[g]);
+    json_close(json);
+    json_open_array(json_key(json, "hardware_ranks"));
+    for (int32_t i = 0; i < component->hardware_range_count; i++) {
+        struct roost_range range = component->hardware_ranges[i];
+        for (int64_t rank = range.first; rank <= range.last && !json->out->has_failed; rank++)
+            json_put_int(json, rank);
+    }
+    json_close(json);
+    json_put_string(json_key(json, "local_rank_rule"),
+                    roost_local_rank_word(component->local_rank_rule));
+    json_line(json, 3);
+    json_open_array(json_key(json, "processes"));
+    put_rows(json, component, more);
+    json_close(json);
+    json_close(json);
 }
 
 enum roost_code render_plan_json(const struct roost_plan *plan, const struct roost_cluster *cluster,
@@ -306,26 +282,26 @@ enum roost_code render_plan_json(const struct roost_plan *plan, const struct roo
 {
     struct stream stream;
     stream_start(&stream, write, ctx);
-    struct text *out = &stream.text;
-    text_puts(out, "{\"roost\": 1,\n ");
-    put_string(out, "mode", roost_plan_mode_word(roost_plan_mode(plan)));
-    text_puts(out, ",\n");
-    text_puts(out, " ");
-    put_cluster(out, cluster);
-    text_puts(out, ",\n");
+    struct json_writer json = json_writer_on(&stream.text, JSON_SPACED);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
+    json_line(&json, 1);
+    json_put_string(json_key(&json, "mode"), roost_plan_mode_word(roost_plan_mode(plan)));
+    put_cluster(&json, cluster);
     if (roost_plan_model_parallel(plan))
-        put_model_parallel(out, roost_plan_model_parallel(plan));
-    text_puts(out, " \"components\": [");
-    bool is_first = true;
+        put_model_parallel(&json, roost_plan_model_parallel(plan));
+    json_line(&json, 1);
+    json_open_array(json_key(&json, "components"));
     for (size_t c = 0; c < roost_plan_component_count(plan); c++) {
         const struct roost_component *it = roost_plan_component(plan, c);
         if (component && strcmp(component, it->name) != 0)
             continue;
-        text_puts(out, is_first ? "\n  " : ",\n  ");
-        put_component(out, it, more);
-        is_first = false;
+        json_line(&json, 2);
+        put_component(&json, it, more);
     }
-    text_puts(out, "]}\n");
+    json_close(&json);
+    json_close(&json);
+    text_char(&stream.text, '\n');
     return stream_end(&stream);
 }
 

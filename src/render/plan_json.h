@@ -4,17 +4,17 @@
 
 #include <roost/render.h>
 
-#include "base/text.h"
+#include "base/json_writer.h"
 
-/* Writes further members of a process's object, each with ", " in front. Called in the order of the
- * document; may be NULL. */
+/* Writes further members of a process's object. Called in the order of the document; may be NULL. */
 struct plan_json_more {
-    void (*put)(void *ctx, struct text *out, const struct roost_component *component, int32_t rank);
+    void (*put)(void *ctx, struct json_writer *json, const struct roost_component *component,
+                int32_t rank);
     void *ctx;
 };
 
 /* The members "nodes" and "node_groups" of an object that tells of a cluster. */
-void render_put_cluster(struct text *out, const struct roost_cluster *cluster);
+void render_put_cluster(struct json_writer *json, const struct roost_cluster *cluster);
 
 /* As roost_render_plan_json, with `more` about every process. */
 enum roost_code render_plan_json(const struct roost_plan *plan, const struct roost_cluster *cluster,

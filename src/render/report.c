@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "render/stream.h"
 
@@ -162,26 +163,27 @@ enum roost_code roost_render_report_text(const struct roost_report *report,
     return stream_end(&stream);
 }
 
-static void put_list(struct text *out, const struct roost_report *report, bool wants_warnings)
+static void put_list(struct json_writer *json, const struct roost_report *report,
+                     bool wants_warnings)
 {
-    bool is_first = true;
+    json_line(json, 1);
+    json_open_array(json_key(json, wants_warnings ? "warnings" : "errors"));
     for (size_t i = 0; i < roost_report_count(report); i++) {
         const struct roost_diagnostic *it = roost_report_at(report, i);
         if ((it->warning != ROOST_WARN_NONE) != wants_warnings)
             continue;
-        text_puts(out, is_first ? "\n  {\"code\": " : ",\n  {\"code\": ");
-        text_json(out, sv_from(wants_warnings ? roost_warning_word(it->warning)
-                                              : roost_code_word(it->code)));
-        text_puts(out, ", \"file\": ");
-        text_json(out, sv_from(it->file));
-        text_printf(out, ", \"line\": %d, \"column\": %d, \"message\": ", (int)it->line,
-                    (int)it->column);
-        text_json(out, sv_from(it->message));
-        text_puts(out, ", \"hint\": ");
-        text_json(out, sv_from(it->hint));
-        text_char(out, '}');
-        is_first = false;
+        json_line(json, 2);
+        json_open_object(json);
+        json_put_string(json_key(json, "code"), wants_warnings ? roost_warning_word(it->warning)
+                                                               : roost_code_word(it->code));
+        json_put_string(json_key(json, "file"), it->file);
+        json_put_int(json_key(json, "line"), it->line);
+        json_put_int(json_key(json, "column"), it->column);
+        json_put_string(json_key(json, "message"), it->message);
+        json_put_string(json_key(json, "hint"), it->hint);
+        json_close(json);
     }
+    json_close(json);
 }
 
 enum roost_code roost_render_report_json(const struct roost_report *report, roost_write_fn write,
@@ -189,12 +191,13 @@ enum roost_code roost_render_report_json(const struct roost_report *report, roos
 {
     struct stream stream;
     stream_start(&stream, write, ctx);
-    struct text *out = &stream.text;
-    text_printf(out, "{\"roost\": 1, \"ok\": %s,\n \"errors\": [",
-                roost_report_errors(report) ? "false" : "true");
-    put_list(out, report, false);
-    text_puts(out, "],\n \"warnings\": [");
-    put_list(out, report, true);
-    text_puts(out, "]}\n");
+    struct json_writer json = json_writer_on(&stream.text, JSON_SPACED);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
+    json_put_bool(json_key(&json, "ok"), roost_report_errors(report) == 0);
+    put_list(&json, report, false);
+    put_list(&json, report, true);
+    json_close(&json);
+    text_char(&stream.text, '\n');
     return stream_end(&stream);
 }

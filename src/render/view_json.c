@@ -5,34 +5,32 @@
 #include "render/plan_json.h"
 #include "render/stream.h"
 
-static void put_keys(struct text *out, const struct source *source)
+static void put_keys(struct json_writer *json, const struct source *source)
 {
     if (!source->line_keys) {
-        text_puts(out, "null");
+        json_put_null(json);
         return;
     }
-    for (int32_t i = 0; i < source->line_key_count; i++) {
-        text_char(out, i ? ',' : '[');
-        text_json(out, sv_from(source->line_keys[i]));
-    }
-    text_char(out, ']');
+    json_open_array(json);
+    for (int32_t i = 0; i < source->line_key_count; i++)
+        json_put_string(json, source->line_keys[i]);
+    json_close(json);
 }
 
 /* A config that is too large to be told is none: its nodes and groups are there all the same. */
-static void put_config(struct text *out, const struct roost_config *config)
+static void put_config(struct json_writer *json, const struct roost_config *config)
 {
     struct text text = TEXT_INIT;
-    bool is_told = config && config_put_text(config, &text);
-    if (is_told) {
-        text_puts(out, "{\"text\":");
-        text_json(out, (struct strview){text.bytes, text.len});
-        text_puts(out, ",\"paths\":");
-        put_keys(out, &config->source);
-        text_puts(out, ",\"section\":null}");
+    if (config && config_put_text(config, &text)) {
+        json_open_object(json);
+        json_put_view(json_key(json, "text"), (struct strview){text.bytes, text.len});
+        put_keys(json_key(json, "paths"), &config->source);
+        json_put_null(json_key(json, "section"));
+        json_close(json);
     } else {
-        text_puts(out, "null");
+        json_put_null(json);
     }
-    out->has_failed = out->has_failed || text.has_failed;
+    json->out->has_failed = json->out->has_failed || text.has_failed;
     text_release(&text);
 }
 
@@ -42,10 +40,15 @@ enum roost_code roost_render_view_json(const struct roost_cluster *cluster,
 {
     struct stream stream;
     stream_start(&stream, write, ctx);
-    text_char(&stream.text, '{');
-    render_put_cluster(&stream.text, cluster);
-    text_puts(&stream.text, ",\n \"config\":");
-    put_config(&stream.text, config);
-    text_puts(&stream.text, ",\"master_ip\":\"127.0.0.1\",\"master_port\":null}\n");
+    struct json_writer json = json_writer_on(&stream.text, JSON_SPACED);
+    json_open_object(&json);
+    render_put_cluster(&json, cluster);
+    json.layout = JSON_COMPACT; /* what a snapshot says ends here */
+    json_line(&json, 1);
+    put_config(json_key(&json, "config"), config);
+    json_put_string(json_key(&json, "master_ip"), "127.0.0.1");
+    json_put_null(json_key(&json, "master_port"));
+    json_close(&json);
+    text_char(&stream.text, '\n');
     return stream_end(&stream);
 }

@@ -231,15 +231,8 @@ bool roost_cluster_locate(const struct roost_cluster *cluster, size_t group, int
     const struct node_group *it = &cluster->groups[group];
     if (rank < 0 || rank >= group_size(it))
         return false;
-    int32_t low = 0, high = it->member_count - 1;
-    while (low < high) {
-        int32_t middle = low + (high - low + 1) / 2;
-        if (it->first_hw_of_member[middle] <= rank)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    *out_node_rank = it->node_of_member[low];
-    *out_local_rank = rank - it->first_hw_of_member[low];
+    int32_t member = SEARCH(it->member_count - 1, at, it->first_hw_of_member[at + 1] <= rank);
+    *out_node_rank = it->node_of_member[member];
+    *out_local_rank = rank - it->first_hw_of_member[member];
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include <roost/cluster.h>
 
+#include "base/search.h"
 #include "config/config.h"
 
 enum {
@@ -62,6 +63,12 @@ struct roost_cluster {
 static inline int32_t group_size(const struct node_group *group)
 {
     return group->first_hw_of_member[group->member_count];
+}
+
+/* The first member on this node or on one behind it; member_count when there is none. */
+static inline int32_t group_member_from(const struct node_group *group, int32_t node_rank)
+{
+    return SEARCH(group->member_count, at, group->node_of_member[at] < node_rank);
 }
 
 /* The group with this label, or NULL. */

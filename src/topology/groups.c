@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/json_writer.h"
 #include "config/hardware.h"
 #include "topology/cluster.h"
 
@@ -33,19 +33,27 @@ static const struct node *resolved(const struct node *node)
     return node->resolved ? node->resolved : node;
 }
 
-static void put_scalar(struct text *out, const struct node *value, enum field_kind kind)
+static void put_scalar(struct json_writer *json, const struct node *value, enum field_kind kind)
 {
     if (node_is_null(value))
-        text_puts(out, "null");
+        json_put_null(json);
     else if (kind == FIELD_BOOL)
-        text_puts(out, sv_is_nocase(value->text, "true") || sv_is_nocase(value->text, "yes") ||
-                               sv_is_nocase(value->text, "on")
-                           ? "true"
-                           : "false");
+        json_put_bool(json, sv_is_nocase(value->text, "true") || sv_is_nocase(value->text, "yes") ||
+                                sv_is_nocase(value->text, "on"));
     else if (kind == FIELD_INT)
-        text_printf(out, "%lld", strtoll(value->text.at, NULL, 10));
+        json_put_int(json, strtoll(value->text.at, NULL, 10));
     else
-        text_json(out, value->text);
+        json_put_view(json, value->text);
+}
+
+static void put_texts(struct json_writer *json, const struct node *sequence)
+{
+    json_open_array(json);
+    for (int32_t i = 0; i < sequence->count; i++) {
+        const struct node *item = resolved(sequence->items[i]);
+        json_put_view(json, item->kind == NODE_SCALAR ? item->text : SV(""));
+    }
+    json_close(json);
 }
 
 /* A robot's fields as a JSON object, in the order written, each by its kind. */
@@ -54,27 +62,21 @@ static const char *robot_json(struct arena *arena, struct strview type_name,
 {
     const struct hardware_type *type = hardware_type_find(type_name);
     struct text out = TEXT_INIT;
-    text_char(&out, '{');
+    struct json_writer json = json_writer_on(&out, JSON_SPACED);
+    json_open_object(&json);
     for (int32_t i = 0; i < config->count; i++) {
         const struct hardware_field *field = hardware_field_find(type, config->pairs[i].key->text);
         const struct node *value = resolved(config->pairs[i].value);
         enum field_kind kind = field ? field->kind : FIELD_TEXT;
-        text_puts(&out, i ? ", " : "");
-        text_json(&out, config->pairs[i].key->text);
-        text_puts(&out, ": ");
+        json_key_view(&json, config->pairs[i].key->text);
         if (value->kind == NODE_SCALAR)
-            put_scalar(&out, value, kind);
-        if (value->kind == NODE_SEQUENCE) {
-            for (int32_t k = 0; k < value->count; k++) {
-                text_puts(&out, k ? ", " : "[");
-                text_json(&out, resolved(value->items[k])->kind == NODE_SCALAR
-                                    ? resolved(value->items[k])->text
-                                    : SV(""));
-            }
-            text_puts(&out, value->count ? "]" : "[]");
-        }
+            put_scalar(&json, value, kind);
+        else if (value->kind == NODE_SEQUENCE)
+            put_texts(&json, value);
+        else
+            json_put_null(&json); /* a mapping, which is refused elsewhere */
     }
-    text_char(&out, '}');
+    json_close(&json);
     const char *string = text_string(&out);
     const char *copy = string ? arena_copy(arena, sv_from(string)) : NULL;
     text_release(&out);

@@ -1,7 +1,7 @@
 /* snapshot_hardware.c - accelerators and other hardware of a node in a snapshot. */
 #include <string.h>
 
-#include "base/text.h"
+#include "base/json_writer.h"
 #include "topology/snapshot_internal.h"
 
 enum { UNITS_MAX = 4096 };
@@ -70,55 +70,15 @@ bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node,
     return true;
 }
 
-/* A value as compact JSON text: a robot's config is kept as it was written. */
-static bool copy_value(struct snapshot *snapshot, struct json_token token, struct text *out)
-{
-    int depth = 0;
-    bool needs_comma = false;
-    do {
-        bool is_end = token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
-        if (needs_comma && !is_end)
-            text_puts(out, ", ");
-        needs_comma = true;
-        switch (token.kind) {
-        case JSON_OBJECT:
-        case JSON_ARRAY:
-            text_char(out, token.kind == JSON_OBJECT ? '{' : '[');
-            needs_comma = false;
-            depth++;
-            break;
-        case JSON_OBJECT_END:
-        case JSON_ARRAY_END:
-            text_char(out, token.kind == JSON_OBJECT_END ? '}' : ']');
-            depth--;
-            break;
-        case JSON_KEY:
-            text_json(out, token.text);
-            text_puts(out, ": ");
-            needs_comma = false;
-            break;
-        case JSON_STRING: text_json(out, token.text); break;
-        case JSON_NUMBER: text_put(out, token.text); break;
-        case JSON_TRUE: text_puts(out, "true"); break;
-        case JSON_FALSE: text_puts(out, "false"); break;
-        case JSON_NULL: text_puts(out, "null"); break;
-        case JSON_END:
-        case JSON_FAILED: return false;
-        }
-        if (depth == 0)
-            return true;
-        token = snapshot_next(snapshot);
-    } while (true);
-}
-
 static bool read_unit_config(struct snapshot *snapshot, struct unit *unit)
 {
     struct json_token token = snapshot_next(snapshot);
     if (token.kind != JSON_OBJECT)
         return snapshot_refuse(snapshot, token, "the config of a hardware entry", "an object",
                                "{\"key\": \"value\"}, or leave the key out");
-    struct text text = TEXT_INIT;
-    bool is_good = copy_value(snapshot, token, &text);
+    struct text text = TEXT_INIT; /* a robot's config is kept as it was written */
+    struct json_writer json = json_writer_on(&text, JSON_SPACED);
+    bool is_good = json_put_value(&json, snapshot->json, token, snapshot->diag);
     const char *string = is_good ? text_string(&text) : NULL;
     unit->config = string ? arena_copy(&snapshot->cluster->arena, sv_from(string)) : NULL;
     text_release(&text);

@@ -82,9 +82,11 @@ static enum roost_code make_commands(const struct roost_config *config,
     enum roost_code code = commands_fill(commands, &values, &diag) ? ROOST_OK : err.code;
     struct text out = TEXT_INIT;
     commands_put_text(&out, commands, &values, 80, false);
+    struct json_writer json = json_writer_on(&out, JSON_SPACED);
+    json_open_object(&json);
     for (int32_t c = 0; code == ROOST_OK && c < commands->component_count; c++)
         for (int32_t p = 0; p < commands->components[c].process_count; p++)
-            command_put_json(&out, &commands->components[c].processes[p]);
+            command_put_json(&json, &commands->components[c].processes[p]);
     hash_bytes(hash, out.bytes, out.len);
     code = first_of(code, out.has_failed ? ROOST_ERR_MEMORY : ROOST_OK);
     text_release(&out);

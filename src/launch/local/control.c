@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "launch/local/clock.h"
 #include "launch/local/parts.h"
 #include "launch/local/proc.h"
@@ -89,7 +89,8 @@ static bool is_stopped(const struct supervisor *supervisor, const struct worker 
            strchr("Tt", proc_stat(worker->pid).state);
 }
 
-static void put_component(struct text *out, const struct supervisor *supervisor, int32_t index)
+static void put_component(struct json_writer *json, const struct supervisor *supervisor,
+                          int32_t index)
 {
     const struct spec_component *component = &supervisor->spec.components[index];
     int32_t counts[WORKER_ENDED + 1] = {0}, stopped = 0;
@@ -100,41 +101,44 @@ static void put_component(struct text *out, const struct supervisor *supervisor,
         else
             counts[shown_state(worker)]++;
     }
-    text_printf(out, "{\"name\":\"%s\",\"world_size\":%d,\"state\":\"%s\"", component->name,
-                component->process_count, component_words[supervisor->components[index].state]);
+    json_open_object(json);
+    json_put_string(json_key(json, "name"), component->name);
+    json_put_int(json_key(json, "world_size"), component->process_count);
+    json_put_string(json_key(json, "state"), component_words[supervisor->components[index].state]);
     for (int state = 0; state <= WORKER_ENDED; state++)
         if (worker_words[state])
-            text_printf(out, ",\"%s\":%d", worker_words[state], counts[state]);
-    text_printf(out, ",\"stopped\":%d}", stopped);
+            json_put_int(json_key(json, worker_words[state]), counts[state]);
+    json_put_int(json_key(json, "stopped"), stopped);
+    json_close(json);
 }
 
-static void put_process(struct text *out, const struct supervisor *supervisor,
+static void put_process(struct json_writer *json, const struct supervisor *supervisor,
                         const struct worker *worker)
 {
-    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d,\"state\":\"%s\"",
-                worker_component(supervisor, worker)->name, worker->rank, worker->life, worker->pid,
-                is_stopped(supervisor, worker) ? "stopped" : worker_words[shown_state(worker)]);
-    if (supervisor->parts) {
-        text_puts(out, ",\"node\":");
-        text_json(out, sv_from(parts_node(supervisor, worker)));
-    }
-    text_char(out, '}');
+    json_open_object(json);
+    json_put_string(json_key(json, "component"), worker_component(supervisor, worker)->name);
+    json_put_int(json_key(json, "rank"), worker->rank);
+    json_put_int(json_key(json, "life"), worker->life);
+    json_put_int(json_key(json, "pid"), worker->pid);
+    json_put_string(json_key(json, "state"),
+                    is_stopped(supervisor, worker) ? "stopped" : worker_words[shown_state(worker)]);
+    if (supervisor->parts)
+        json_put_string(json_key(json, "node"), parts_node(supervisor, worker));
+    json_close(json);
 }
 
-static void put_status(struct text *out, const struct supervisor *supervisor)
+static void put_status(struct json_writer *json, const struct supervisor *supervisor)
 {
-    text_printf(out, "{\"roost\":1,\"run\":\"%s\",\"state\":\"%s\",\"components\":[",
-                supervisor->setup.run_id, phase_words[supervisor->phase]);
-    for (int32_t i = 0; i < supervisor->spec.component_count; i++) {
-        text_puts(out, i ? "," : "");
-        put_component(out, supervisor, i);
-    }
-    text_puts(out, "],\"processes\":[");
-    for (int32_t i = 0; i < supervisor->spec.process_count; i++) {
-        text_puts(out, i ? "," : "");
-        put_process(out, supervisor, &supervisor->workers[i]);
-    }
-    text_puts(out, "]}\n");
+    json_put_string(json_key(json, "run"), supervisor->setup.run_id);
+    json_put_string(json_key(json, "state"), phase_words[supervisor->phase]);
+    json_open_array(json_key(json, "components"));
+    for (int32_t i = 0; i < supervisor->spec.component_count; i++)
+        put_component(json, supervisor, i);
+    json_close(json);
+    json_open_array(json_key(json, "processes"));
+    for (int32_t i = 0; i < supervisor->spec.process_count; i++)
+        put_process(json, supervisor, &supervisor->workers[i]);
+    json_close(json);
 }
 
 /* The value of "ask" in the line; empty when it is not such a line. */
@@ -163,18 +167,23 @@ static void answer(struct supervisor *supervisor, struct asker *asker, struct st
 {
     char question[16];
     read_question(line, question, sizeof question);
+    struct json_writer json = json_writer_on(&asker->answer, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_int(json_key(&json, "roost"), 1);
     if (strcmp(question, "status") == 0) {
-        put_status(&asker->answer, supervisor);
+        put_status(&json, supervisor);
     } else if (strcmp(question, "stop") == 0 || strcmp(question, "kill") == 0) {
         if (question[0] == 's')
             lives_stop(supervisor, SIGTERM, "asked by roost stop");
         else
             lives_kill(supervisor, "asked by roost stop --now");
-        text_puts(&asker->answer, "{\"roost\":1,\"ok\":true}\n");
+        json_put_bool(json_key(&json, "ok"), true);
     } else {
-        text_puts(&asker->answer, "{\"roost\":1,\"ok\":false,\"error\":\"ask is status, stop or "
-                                  "kill\"}\n");
+        json_put_bool(json_key(&json, "ok"), false);
+        json_put_string(json_key(&json, "error"), "ask is status, stop or kill");
     }
+    json_close(&json);
+    text_char(&asker->answer, '\n');
 }
 
 /* --- askers --- */

@@ -5,13 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/number.h"
-
-static void put_time(struct text *out, const char *key, int64_t ns)
-{
-    text_printf(out, ",\"%s\":%lld.%09lld", key, (long long)(ns / 1000000000),
-                (long long)(ns % 1000000000));
-}
 
 struct record_name record_name(const char *component, const struct roost_event *event)
 {
@@ -32,44 +27,61 @@ int record_compare(const struct record_name *left, const struct record_name *rig
     return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
-/* The line begins with the name. */
-static void put_name(struct text *out, const char *component, const struct roost_event *event)
+/* The line begins with the name, of which record_find() and record_read_name() know the bytes. */
+static struct json_writer put_name(struct text *out, const char *component,
+                                   const struct roost_event *event)
 {
-    text_printf(out, "{\"component\":\"%s\",\"rank\":%d,\"life\":%d,\"pid\":%d", component,
-                event->rank, event->life, event->pid);
+    struct json_writer json = json_writer_on(out, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_string(json_key(&json, "component"), component);
+    json_put_int(json_key(&json, "rank"), event->rank);
+    json_put_int(json_key(&json, "life"), event->life);
+    json_put_int(json_key(&json, "pid"), event->pid);
+    return json;
 }
 
 void record_put_life(struct text *out, const char *component, const struct roost_event *event)
 {
-    put_name(out, component, event);
-    if (event->exit_code >= 0)
-        text_printf(out, ",\"code\":%d,\"signal\":null", event->exit_code);
-    else if (event->signal > 0)
-        text_printf(out, ",\"code\":null,\"signal\":%d", event->signal);
-    else
-        text_puts(out, ",\"code\":null,\"signal\":null");
-    text_printf(out, ",\"core\":%s,\"reason\":\"%s\"", event->has_core ? "true" : "false",
-                roost_end_word(event->end));
-    put_time(out, "started", event->started_at);
-    put_time(out, "ended", event->ended_at);
-    text_puts(out, "}\n");
+    bool is_code = event->exit_code >= 0, is_signal = !is_code && event->signal > 0;
+    struct json_writer json = put_name(out, component, event);
+    json_put_count(json_key(&json, "code"), is_code ? event->exit_code : -1);
+    json_put_count(json_key(&json, "signal"), is_signal ? event->signal : -1);
+    json_put_bool(json_key(&json, "core"), event->has_core);
+    json_put_string(json_key(&json, "reason"), roost_end_word(event->end));
+    json_put_seconds(json_key(&json, "started"), event->started_at);
+    json_put_seconds(json_key(&json, "ended"), event->ended_at);
+    json_close(&json);
+    text_char(out, '\n');
 }
 
 /* The last record, and no other, begins so. */
 static const char end_start[] = "{\"end\":true,";
 
+static struct json_writer put_end(struct text *out, bool has_failed)
+{
+    struct json_writer json = json_writer_on(out, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_bool(json_key(&json, "end"), true);
+    json_put_bool(json_key(&json, "failed"), has_failed);
+    return json;
+}
+
 void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at)
 {
-    text_printf(out, "%s\"failed\":%s", end_start, has_failed ? "true" : "false");
+    struct json_writer json = put_end(out, has_failed);
     if (ended_by > 0)
-        text_printf(out, ",\"signal\":%d", ended_by);
-    put_time(out, "ended", ended_at);
-    text_puts(out, "}\n");
+        json_put_int(json_key(&json, "signal"), ended_by);
+    json_put_seconds(json_key(&json, "ended"), ended_at);
+    json_close(&json);
+    text_char(out, '\n');
 }
 
 void record_put_crash(struct text *out)
 {
-    text_printf(out, "%s\"failed\":true,\"crashed\":true}\n", end_start);
+    struct json_writer json = put_end(out, true);
+    json_put_bool(json_key(&json, "crashed"), true);
+    json_close(&json);
+    text_char(out, '\n');
 }
 
 bool record_is_end(struct strview line)
@@ -113,8 +125,8 @@ bool record_find(struct strview records, const char *component, struct roost_eve
 {
     struct text name = TEXT_INIT;
     char rest[128];
-    put_name(&name, component, event);
-    text_char(&name, ',');
+    (void)put_name(&name, component, event);
+    text_char(&name, ','); /* in front of what follows the name */
     const char *at = name.has_failed || records.len == 0
                          ? NULL
                          : memmem(records.at, records.len, name.bytes, name.len);

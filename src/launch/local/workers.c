@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "launch/local/clock.h"
 #include "launch/local/forks.h"
 #include "launch/local/lost.h"
@@ -52,17 +53,8 @@ struct worker *worker_at(struct supervisor *supervisor, int32_t component, int32
         return NULL;
     const struct spec_component *spec = &supervisor->spec.components[component];
     struct worker *first = &supervisor->workers[spec->first_process];
-    int32_t low = 0, high = spec->process_count;
-    while (low < high) { /* they stand in the order of their ranks */
-        int32_t middle = low + (high - low) / 2;
-        if (first[middle].rank == rank)
-            return &first[middle];
-        if (first[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    int32_t found = SEARCH(spec->process_count, at, first[at].rank < rank); /* in rank order */
+    return found < spec->process_count && first[found].rank == rank ? &first[found] : NULL;
 }
 
 /* --- a life --- */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_reader.h"
+#include "base/json_writer.h"
 #include "config/config.h"
 #include "topology/cluster.h"
 
@@ -25,44 +25,39 @@ static void mark_devices(const struct ray_join *join, const struct roost_compone
     }
 }
 
-static void put_part(struct text *out, const struct ray_join *join, int32_t node)
+static void put_part(struct json_writer *json, const struct ray_join *join, int32_t node)
 {
     bool is_held[CLUSTER_ACCELERATORS_MAX] = {false};
     const char *id = join->cluster->nodes[node].id;
     for (int32_t c = 0; c < join->commands->component_count; c++)
         mark_devices(join, join->commands->components[c].placed, node, is_held);
-    text_printf(out, "{\"node\":%d,\"id\":", node);
-    text_json(out, sv_from(id));
-    text_puts(out, ",\"devices\":[");
-    bool is_first = true;
-    for (int32_t i = 0; i < CLUSTER_ACCELERATORS_MAX; i++) {
-        if (!is_held[i])
-            continue;
-        text_printf(out, "%s%d", is_first ? "" : ",", i);
-        is_first = false;
-    }
-    text_puts(out, "]}");
+    json_open_object(json);
+    json_put_int(json_key(json, "node"), node);
+    json_put_string(json_key(json, "id"), id);
+    json_open_array(json_key(json, "devices"));
+    for (int32_t i = 0; i < CLUSTER_ACCELERATORS_MAX; i++)
+        if (is_held[i])
+            json_put_int(json, i);
+    json_close(json);
+    json_close(json);
 }
 
 void ray_join_put(struct text *out, const struct ray_join *join)
 {
     const struct roost_config *config = join->config;
-    const char *address = roost_config_ray_address(config);
-    text_printf(out, "{\"run\":\"%s\",\"num_nodes\":%d,\"wait_ms\":%d,\"reserve\":%s,\"address\":",
-                join->run_id, (int)config->num_nodes, (int)join->wait_ms,
-                roost_config_ray_reserves(config) ? "true" : "false");
-    if (address)
-        text_json(out, sv_from(address));
-    else
-        text_puts(out, "null");
-    text_puts(out, ",\"view\":");
-    text_put(out, join->view.len ? join->view : sv_from("null"));
-    text_puts(out, ",\"parts\":[");
-    for (int32_t i = 0; i < join->part_count; i++) {
-        text_puts(out, i ? "," : "");
-        put_part(out, join, join->node_of_part[i]);
-    }
-    text_puts(out, "]}");
+    struct json_writer json = json_writer_on(out, JSON_COMPACT);
+    json_open_object(&json);
+    json_put_string(json_key(&json, "run"), join->run_id);
+    json_put_int(json_key(&json, "num_nodes"), config->num_nodes);
+    json_put_int(json_key(&json, "wait_ms"), join->wait_ms);
+    json_put_bool(json_key(&json, "reserve"), roost_config_ray_reserves(config));
+    json_put_string(json_key(&json, "address"), roost_config_ray_address(config));
+    json_put_raw(json_key(&json, "view"), join->view.len ? join->view : SV("null"));
+    json_open_array(json_key(&json, "parts"));
+    for (int32_t i = 0; i < join->part_count; i++)
+        put_part(&json, join, join->node_of_part[i]);
+    json_close(&json);
+    json_close(&json);
 }
 
 /* --- from it --- */

@@ -1,0 +1,31 @@
+/* search.h - the binary search of roost.
+ *
+ * One macro serves columns, fields of structs and strings alike, without a call per step. libc's bsearch()
+ * stays for arrays of which any equal element will do. */
+#ifndef BASE_SEARCH_H
+#define BASE_SEARCH_H
+
+#include <stdint.h>
+
+/* How many elements at the front of a sorted sequence are before what is searched for; that is also the
+ * index of the first that is not, or `count` when all are. `is_before` is an expression in `at`, an int32_t
+ * index from 0 to count - 1: true for some elements at the front, false for all others.
+ *
+ *     SEARCH(count, at, rank_of[at] < rank)     the first with `rank` or more
+ *     SEARCH(count - 1, at, first_of[at + 1] <= rank)
+ *                                               the row of first_of[count + 1] that has `rank`; the last
+ *                                               row when all end before it */
+#define SEARCH(count, at, is_before)                                                               \
+    __extension__({                                                                                \
+        int32_t search_low_ = 0, search_high_ = (count);                                           \
+        while (search_low_ < search_high_) {                                                       \
+            const int32_t at = search_low_ + (search_high_ - search_low_) / 2;                     \
+            if (is_before)                                                                         \
+                search_low_ = at + 1;                                                              \
+            else                                                                                   \
+                search_high_ = at;                                                                 \
+        }                                                                                          \
+        search_low_;                                                                               \
+    })
+
+#endif
