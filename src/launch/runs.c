@@ -83,13 +83,11 @@ static void read_started(struct strview text, struct run_entry *entry)
     }
 }
 
-static bool read_pid(struct json_token token, int32_t *out)
+static void read_pid(struct json_token token, int32_t *out)
 {
     int64_t pid;
-    bool is_good = json_int(token, 1, INT32_MAX, &pid);
-    if (is_good)
+    if (json_int(token, 1, INT32_MAX, &pid))
         *out = (int32_t)pid;
-    return is_good;
 }
 
 static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
@@ -112,9 +110,9 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
         else if (strcmp(key, "boot_id") == 0 && token.kind == JSON_STRING)
             entry->boot_id = copy(list, token.text);
         else if (strcmp(key, "guardian_pid") == 0)
-            (void)read_pid(token, &entry->guardian);
+            read_pid(token, &entry->guardian);
         else if (strcmp(key, "supervisor_pid") == 0)
-            (void)read_pid(token, &entry->supervisor);
+            read_pid(token, &entry->supervisor);
         else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
             read_started(token.text, entry);
         else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
@@ -200,9 +198,11 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
     if (is_known)
         return;
     /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
-    bool is_here = is_this_boot(entry);
-    if (run_dir_is_held(dir) &&
-        !(is_here && leftovers_wake(entry->id, entry->guardian, entry->supervisor, WAKE_MS))) {
+    bool is_here = is_this_boot(entry), is_held = run_dir_is_held(dir);
+    if (is_held && is_here &&
+        leftovers_wake(entry->id, entry->guardian, entry->supervisor, WAKE_MS))
+        is_held = run_dir_is_held(dir); /* by its driver, if that lives */
+    if (is_held) {
         entry->state = RUN_ALIVE;
     } else if (is_here) {
         end_leftovers(list, entry->id, entry->cgroup);
