@@ -22,7 +22,11 @@
 #include "launch/local/sweep.h"
 #include "launch/run_internal.h"
 
-enum { SETTLE_MS = 15000, SWEEP_MS = 2000 };
+enum {
+    SETTLE_MS = 15000,
+    SWEEP_MS = 2000,
+    ANSWER_MS = 10000, /* for a supervisor to say that it ends the run at once */
+};
 
 const char *roost_end_word(enum roost_end end)
 {
@@ -121,10 +125,21 @@ bool run_settle(struct roost_run *run)
 
 /* --- a supervisor that cannot run --- */
 
-/* See cgroup_insist; -1 as long as nobody wants the run to end at once. */
+/* Does not rely on a supervisor that was told to end the run at once: see cgroup_insist, and the guardian ends
+ * a run whose supervisor is killed. Answers as cgroup_insist does, -1 as long as nobody wants that. */
 static int64_t run_insist(struct roost_run *run)
 {
-    return run->insist.path && !run->is_lost ? cgroup_insist(&run->insist) : -1;
+    if (!run->insist.path || run->is_lost)
+        return -1;
+    int64_t wait = cgroup_insist(&run->insist);
+    if (run->answer_by < 0)
+        return wait;
+    int64_t left = run->answer_by - clock_ms();
+    if (left > 0)
+        return clock_sooner(wait, left);
+    (void)pidfd_send_signal(run->supervisor, SIGKILL, NULL, 0);
+    run->answer_by = -1;
+    return wait;
 }
 
 int32_t roost_run_timeout(struct roost_run *run)
@@ -189,10 +204,26 @@ static bool take_lost(struct roost_run *run, struct roost_event *out)
     return true;
 }
 
+/* What is left although everything was killed, with its number where that is known. */
+static void name_survivor(const struct roost_run *run, char *out, size_t size)
+{
+    struct survivor survivor = {.pid = cgroup_first(run->cgroup)};
+    if (survivor.pid > 0)
+        survivor.state = proc_stat(survivor.pid).state;
+    else if (!run->is_subreaper || sweep_survivors(&survivor, 1) == 0) {
+        snprintf(out, size, "some processes of the run cannot be killed");
+        return;
+    }
+    survivor_describe(&survivor, out, size);
+}
+
 static void lose(struct roost_run *run)
 {
     run->is_lost = true;
-    (void)run_settle(run);
+    if (!run_settle(run)) {
+        run->refusal.code = ROOST_ERR_ENGINE;
+        name_survivor(run, run->refusal.message, sizeof run->refusal.message);
+    }
     lost_record(run->dir.fd); /* the guardian has, if it came to its end */
 }
 
@@ -204,15 +235,6 @@ static void give_fd(struct roost_run *run, int *out_fd)
     else if (run->inbox_fd >= 0)
         close(run->inbox_fd);
     run->inbox_fd = -1;
-}
-
-static void name_survivor(const struct roost_run *run, char *out, size_t size)
-{
-    int32_t pid = cgroup_first(run->cgroup);
-    if (pid > 0)
-        survivor_describe(&(struct survivor){pid, proc_stat(pid).state}, out, size);
-    else
-        snprintf(out, size, "some processes of the run cannot be killed");
 }
 
 /* By its pid: a process that it was just starting may keep its end of the channel open. */
@@ -239,6 +261,7 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
         enum channel_result result = channel_receive(run->channel, &run->inbox);
         run->inbox_read = 0;
         if (result == CHANNEL_OK) {
+            run->answer_by = -1;
             give_fd(run, NULL);
             run->inbox_fd = run->inbox.fd;
             /* Something failed between the last step of roost_run_start and the first process. */
@@ -317,6 +340,8 @@ enum roost_code roost_run_stop(struct roost_run *run, int32_t number, struct roo
 
 enum roost_code roost_run_kill(struct roost_run *run, struct roost_error *err)
 {
+    if (!run->insist.path)
+        run->answer_by = clock_ms() + ANSWER_MS;
     run->insist.path = run->cgroup;
     return ask(run, MSG_KILL, 0, err);
 }

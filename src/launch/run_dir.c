@@ -103,6 +103,8 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
         dir->fd = -1;
         if (!is_taken) {
             diag_again(diag, &err);
+            if (rmdir(dir->path) == 0 && base)
+                unlink_run(dir, env);
             return false;
         }
     }

@@ -37,8 +37,9 @@ struct roost_run {
     int guardian, supervisor; /* pidfds, -1 = none */
     int events; /* an epoll of channel and supervisor; -1 = none could be had, the channel has to do */
     int32_t guardian_pid, supervisor_pid;
-    bool is_subreaper;           /* this process is: orphans of the run become its children */
-    struct insist insist;        /* path NULL = nobody wants the run to end at once */
+    bool is_subreaper;    /* this process is: orphans of the run become its children */
+    struct insist insist; /* path NULL = nobody wants the run to end at once */
+    int64_t answer_by; /* when a supervisor that was told to do so is killed; -1 = it has spoken */
     struct roost_keeper *keeper; /* of its own namespace; NULL = none, or it has ended */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;

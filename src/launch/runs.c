@@ -24,7 +24,7 @@ enum {
     PAGE_MAX = 1 << 20,
     TAIL_MAX = 512,
     SWEEP_MS = 1000,
-    WAKE_MS = 10000,    /* for a guardian to end a run */
+    WAKE_MS = 5000,     /* for a guardian to end a run */
     STALE_SECONDS = 60, /* a younger folder without a page may be about to have one */
 };
 

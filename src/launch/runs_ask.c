@@ -55,9 +55,10 @@ void runs_explain(const struct run_list *list, const struct run_entry *entry, in
 
 /* Reads one line. False when the other end hung up instead, or gave no answer in time; at once when it
  * cannot, because it is frozen, and is not to be killed. */
-static bool read_line(int fd, struct insist *insist, const char *cgroup, struct text *out)
+static bool read_line(int fd, int32_t pid, struct insist *insist, const char *cgroup,
+                      struct text *out)
 {
-    enum { ANSWER_MS = 30000, FROZEN_MS = 3000 };
+    enum { ANSWER_MS = 30000, FROZEN_MS = 3000, SILENT_MS = 10000 };
     int64_t start = clock_ms();
     bool is_kill = insist->path != NULL;
     while (clock_ms() < start + ANSWER_MS) {
@@ -70,9 +71,14 @@ static bool read_line(int fd, struct insist *insist, const char *cgroup, struct 
             text_append(out, bytes, (size_t)got);
         if (got > 0 && bytes[got - 1] == '\n')
             return true;
-        if (is_kill)
+        if (is_kill) {
             (void)cgroup_insist(insist);
-        else if (clock_ms() > start + FROZEN_MS && cgroup_is_frozen(cgroup))
+            if (clock_ms() > start + SILENT_MS && pid > 1) {
+                /* The guardian ends the run. Its socket is open, so the number is still its own. */
+                insist->has_acted = kill(pid, SIGKILL) == 0;
+            }
+        }
+        if (!is_kill && clock_ms() > start + FROZEN_MS && cgroup_is_frozen(cgroup))
             return false;
     }
     return false;
@@ -95,12 +101,12 @@ bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, cons
     struct insist insist = {.path = strcmp(question, "kill") == 0 ? entry->cgroup : NULL};
     if (!file_write(fd, line.bytes, line.len))
         return false;
-    bool is_whole = read_line(fd, &insist, entry->cgroup, &answer);
+    bool is_whole = read_line(fd, pid, &insist, entry->cgroup, &answer);
     const char *text = is_whole ? text_string(&answer) : NULL;
     char *kept = text ? arena_copy(&list->arena, (struct strview){text, answer.len}) : NULL;
     *out = (struct strview){kept, kept ? answer.len : 0};
     text_release(&answer);
-    return kept || insist.has_thawed; /* one that had to be killed does not answer */
+    return kept || insist.has_acted; /* one that had to be killed does not answer */
 }
 
 /* Until the other end hangs up. */

@@ -85,8 +85,8 @@ def test_cures_are_in_pythons_words() -> None:
     assert error.hint == "place 'actor', or plan with HybridComponentPlacement" and error.hint in str(error)
     library = [saying.text for saying in all_sayings() if not saying.where.startswith("src/cli/") and re.search(r"--[a-z]", saying.text)]
     assert len(library) > 3
-    # "--rank" stands in a command that the user writes, and commands of Ray's are the same for everybody.
-    assert [text for text in library if re.search(r"--(?!rank)[a-z]", re.sub("`ray start [^`]*`", "", _roost.python_words(text)))] == []
+    # "--rank" stands in a command that the user writes, and whole commands are the same for everybody.
+    assert [text for text in library if re.search(r"--(?!rank)[a-z]", re.sub("`(?:ray start|roost stop) [^`]*`", "", _roost.python_words(text)))] == []
 
 
 def test_a_file_with_defaults_is_told_of_hydra(tmp_path: Path) -> None:

@@ -288,6 +288,26 @@ def test_a_run_that_is_frozen_again_and_again_is_killed(plain_engine: Engine) ->
     assert plain_engine.cgroups() == []
 
 
+@pytest.mark.parametrize("way", ["signals", "stop"])
+def test_a_supervisor_that_is_silent_is_killed(plain_engine: Engine, way: str) -> None:
+    """Frozen alone, in a group inside that of the run, which is not frozen as a whole."""
+    run = Guarded(plain_engine, HIDING[:3])
+    [group] = plain_engine.cgroups()
+    (group / "inner").mkdir()
+    (group / "inner" / "cgroup.procs").write_text(str(run.supervisor))
+    freeze(group / "inner")
+    if way == "signals":
+        run.driver.send_signal(signal.SIGTERM)
+        run.driver.send_signal(signal.SIGINT)
+    else:
+        done = run.roost("stop", "--now")
+        assert (done.returncode, done.stderr) == (0, f"roost: run {run.run.name} has ended\n")
+    done = run.end()
+    assert done.returncode == 5
+    assert "the supervisor of the run is gone" in done.stderr
+    assert plain_engine.cgroups() == []
+
+
 def test_a_frozen_run_is_named_as_such(plain_engine: Engine) -> None:
     run = Guarded(plain_engine, [], "--grace", "0.05")
     [group] = plain_engine.cgroups()

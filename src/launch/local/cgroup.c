@@ -17,6 +17,7 @@
 enum {
     LEAVE_MS = 10000, /* killed processes go when they get a turn */
     STALE_SECONDS = 60,
+    INNER_DEPTH = 16,
     INSIST_MS = 3000,       /* for a supervisor to begin ending a run */
     INSIST_AGAIN_MS = 1000, /* for one that was thawed */
 };
@@ -162,19 +163,27 @@ void cgroup_kill(const struct cgroup *cgroup)
         (void)write_file(cgroup, "cgroup.kill", "1");
 }
 
-/* Groups of runs inside this one whose guardians were killed with everything else. */
-static void remove_inner(const struct cgroup *cgroup)
+/* Groups inside that one, from the innermost on: of runs whose guardians were killed with everything else, and
+ * whatever processes of this run made for themselves. */
+static void remove_inner(int parent, int depth)
 {
-    int fd = openat(cgroup->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir) {
         if (fd >= 0)
             close(fd);
         return;
     }
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (strncmp(entry->d_name, "roost-", 6) == 0)
-            (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        int inner = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (inner >= 0 && depth > 0)
+            remove_inner(inner, depth - 1);
+        if (inner >= 0)
+            close(inner);
+        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    }
     closedir(dir);
 }
 
@@ -187,7 +196,7 @@ bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms)
     while (!(is_gone = rmdir(cgroup->path) == 0 || errno == ENOENT) && clock_ms() < deadline) {
         cgroup_kill(cgroup);
         clock_pause_ms(2);
-        remove_inner(cgroup);
+        remove_inner(cgroup->dir, INNER_DEPTH);
     }
     close(cgroup->dir);
     cgroup->dir = -1;
@@ -283,11 +292,11 @@ int64_t cgroup_insist(struct insist *insist)
     if (!cgroup_open(&cgroup, insist->path))
         return -1; /* it is gone, and with it everything that was in it */
     if (is_frozen(&cgroup)) {
-        if (insist->has_thawed)
+        if (insist->has_acted)
             cgroup_kill(&cgroup);
         else
             (void)write_file(&cgroup, "cgroup.freeze", "0");
-        insist->has_thawed = true;
+        insist->has_acted = true;
     }
     close(cgroup.dir);
     return INSIST_AGAIN_MS;

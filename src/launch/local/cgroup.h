@@ -42,7 +42,7 @@ bool cgroup_end_agents(const char *run_id, const char *path, int64_t timeout_ms)
 struct insist {
     const char *path;
     int64_t due;
-    bool has_thawed;
+    bool has_acted; /* something was thawed or killed */
 };
 
 /* Nothing runs in a control group that somebody froze, the supervisor included. To be called again and again

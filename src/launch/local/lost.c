@@ -102,13 +102,13 @@ static struct slot *read_slots(int run_dir, size_t *out_count)
     return slots;
 }
 
-/* Marks what has a record. A line that its writer did not end is none: it is cut off. Returns whether one of
- * the lines is the end of the run. */
-static bool mark_recorded(int records, struct slot *slots, size_t count)
+/* Marks what has a record, and whether the run has its end. A line that its writer did not end is none: it is
+ * cut off. False when the records cannot be read. */
+static bool mark_recorded(int records, struct slot *slots, size_t count, bool *has_end)
 {
     size_t len;
-    bool has_end = false;
     char *bytes = read_all(records, &len);
+    bool is_read = bytes != NULL;
     const char *last = bytes ? memrchr(bytes, '\n', len) : NULL;
     size_t whole = last ? (size_t)(last - bytes) + 1 : 0;
     if (bytes && whole < len)
@@ -116,7 +116,7 @@ static bool mark_recorded(int records, struct slot *slots, size_t count)
     for (size_t at = 0; at < whole;) {
         size_t line = (size_t)((char *)memchr(bytes + at, '\n', whole - at) - (bytes + at)) + 1;
         struct slot key = {0};
-        has_end = has_end || record_is_end((struct strview){bytes + at, line});
+        *has_end = *has_end || record_is_end((struct strview){bytes + at, line});
         struct slot *found =
             count && record_read_name((struct strview){bytes + at, line}, &key.name)
                 ? bsearch(&key, slots, count, sizeof *slots, by_name)
@@ -126,10 +126,10 @@ static bool mark_recorded(int records, struct slot *slots, size_t count)
         at += line;
     }
     free(bytes);
-    return has_end;
+    return is_read;
 }
 
-/* False on a disk that is full: the next one may have better luck. */
+/* False on a disk that is full: whoever looks next may have better luck. */
 static bool write_line(int records, struct text *line)
 {
     bool is_written = !line->has_failed && file_write(records, line->bytes, line->len);
@@ -157,14 +157,14 @@ static void complete(int run_dir, int records, bool is_crash)
     size_t count = 0;
     (void)flock(records, LOCK_EX);
     struct slot *slots = read_slots(run_dir, &count);
-    bool is_done = slots != NULL;
-    bool has_end = mark_recorded(records, slots, count);
+    bool has_end = false, is_read = mark_recorded(records, slots, count, &has_end);
+    bool is_done = slots && is_read;
     for (size_t i = 0; is_done && i < count; i++)
         is_done = slots[i].is_recorded || write_lost(records, &slots[i]);
     if (is_done)
         lost_forget(run_dir);
     struct text end = TEXT_INIT;
-    if (is_crash && !has_end) {
+    if (is_crash && is_read && !has_end) {
         record_put_crash(&end);
         (void)write_line(records, &end);
     }

@@ -66,10 +66,24 @@ bool proc_is_guardian(int32_t pid, const char *name)
     return found && strcmp(found, name) == 0;
 }
 
+/* Whether it executes a roost program: words are easily borrowed. */
+static bool is_roost(int32_t pid)
+{
+    char path[64], program[4096];
+    static const char deleted[] = " (deleted)", name[] = "roost";
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    ssize_t got = readlink(path, program, sizeof program);
+    size_t len = got > 0 ? (size_t)got : 0, tail = sizeof deleted - 1;
+    if (len > tail && memcmp(program + len - tail, deleted, tail) == 0)
+        len -= tail;
+    tail = sizeof name - 1;
+    return len > tail && memcmp(program + len - tail, name, tail) == 0;
+}
+
 bool proc_is_agent(int32_t pid, const char *run_id)
 {
     char words[PROC_WORDS_MAX];
     const char *found = guardian_name(pid, words);
     size_t len = strlen(run_id);
-    return found && strncmp(found, run_id, len) == 0 && found[len] == '.';
+    return found && strncmp(found, run_id, len) == 0 && found[len] == '.' && is_roost(pid);
 }
