@@ -61,8 +61,10 @@ def forbid_start() -> None:
     global was_starting
     if was_starting is None:
         try:
-            was_starting = bool(switch().enable_auto_connect)
-            switch().enable_auto_connect = False
+            hook = switch()
+            before = bool(hook.enable_auto_connect)
+            hook.enable_auto_connect = False
+            was_starting = before
         except (ImportError, AttributeError) as error:  # of another Ray than was seen: Session still refuses
             log.debug("this version of Ray cannot be told to start nothing by itself: %s", error)
 
