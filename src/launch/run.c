@@ -224,7 +224,7 @@ static void lose(struct roost_run *run)
         run->refusal.code = ROOST_ERR_ENGINE;
         name_survivor(run, run->refusal.message, sizeof run->refusal.message);
     }
-    lost_record(run->dir.fd); /* the guardian has, if it came to its end */
+    lost_record(run->dir.fd, LOST_END_FAILED);
 }
 
 /* What came with the message at hand; it is for the first event taken of it. */

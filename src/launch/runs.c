@@ -206,7 +206,7 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
         entry->state = RUN_ALIVE;
     } else if (is_here) {
         end_leftovers(list, entry->id, entry->cgroup);
-        lost_record_crash(dir);
+        lost_record(dir, LOST_END_CRASHED);
     }
 }
 

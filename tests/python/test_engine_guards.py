@@ -58,8 +58,11 @@ def test_the_driver_continues_a_stopped_guardian(engine: Engine) -> None:
     done = run.end()
     assert done.returncode == 5
     assert "the supervisor of the run is gone" in done.stderr
-    # The guardian did its work: it recorded the life, and removed its control group.
+    # The guardian did its work: it recorded the life, and removed its control group. The driver recorded the end.
     assert [record["reason"] for record in engine.records(run.run)] == ["lost"]
+    end = json.loads((run.run / "records.jsonl").read_text().splitlines()[-1])
+    assert (end["end"], end["failed"]) == (True, True) and "ended" in end
+    assert "failed" in run.roost("ps", "--all").stdout
     assert engine.cgroups() == []
 
 

@@ -160,6 +160,6 @@ int roost_guardian_main(int argc, char **argv)
     if (is_part)
         part_dir_remove(GUARDIAN_RUN_DIR);
     else if (is_killed)
-        lost_record(GUARDIAN_RUN_DIR);
+        lost_record(GUARDIAN_RUN_DIR, LOST_END_OPEN); /* the driver writes the end, if it lives */
     return !is_empty ? GUARDIAN_NOT_EMPTY : status == GUARDIAN_NOT_EMPTY ? 0 : status;
 }

@@ -152,7 +152,7 @@ static bool write_lost(int records, const struct slot *slot)
 }
 
 /* Under a lock: of several programs that find the same run, one writes. */
-static void complete(int run_dir, int records, bool is_crash)
+static void complete(int run_dir, int records, enum lost_end kind)
 {
     size_t count = 0;
     (void)flock(records, LOCK_EX);
@@ -164,29 +164,24 @@ static void complete(int run_dir, int records, bool is_crash)
     if (is_done)
         lost_forget(run_dir);
     struct text end = TEXT_INIT;
-    if (is_crash && is_read && !has_end) {
+    if (kind == LOST_END_CRASHED)
         record_put_crash(&end);
+    else if (kind == LOST_END_FAILED)
+        record_put_end(&end, true, 0, clock_read(CLOCK_REALTIME));
+    if (end.len && is_read && !has_end)
         (void)write_line(records, &end);
-    }
+    text_release(&end);
     free(slots);
 }
 
-static void record(int run_dir, bool is_crash)
+void lost_record(int run_dir, enum lost_end kind)
 {
-    int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (is_crash ? O_CREAT : 0);
+    int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    if (kind == LOST_END_CRASHED) /* the run may have been killed before it made the file */
+        flags |= O_CREAT;
     int records = openat(run_dir, RUN_RECORDS, flags, 0600);
     if (records < 0)
         return;
-    complete(run_dir, records, is_crash);
+    complete(run_dir, records, kind);
     close(records);
-}
-
-void lost_record(int run_dir)
-{
-    record(run_dir, false);
-}
-
-void lost_record_crash(int run_dir)
-{
-    record(run_dir, true);
 }

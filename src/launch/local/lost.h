@@ -18,12 +18,12 @@ void lost_note(int fd, int32_t index, const char *component, const struct roost_
 /* Every life has its record: nobody needs the file any more. */
 void lost_forget(int run_dir);
 
-/* Writes the record of every life that has none. For when nothing of the run lives; may be called
- * again, and by several at once. */
-void lost_record(int run_dir);
+/* What is recorded as the end of the run, unless it has one: nothing, because somebody else does that; that it
+ * failed; or that it was found crashed, with everything that belonged to it. */
+enum lost_end { LOST_END_OPEN, LOST_END_FAILED, LOST_END_CRASHED };
 
-/* The same for a run that has crashed, with everything that belonged to it: writes the end of the run too,
- * unless that was written before. */
-void lost_record_crash(int run_dir);
+/* Writes the record of every life that has none, then the end. For when nothing of the run lives; may be
+ * called again, and by several at once. */
+void lost_record(int run_dir, enum lost_end kind);
 
 #endif

@@ -95,7 +95,7 @@ TEST(lives_without_a_record_are_lost_and_the_others_are_left_alone)
     ends(&folder, "actor", 0, 1, 100);
     begins(&folder, 0, "actor", 0, 2, 110);
     ends(&folder, "env", 0, 1, 103);
-    lost_record(folder.fd);
+    lost_record(folder.fd, LOST_END_OPEN);
     assert_string_equal(read_back(&folder), "actor/0 1 100 exited\n"
                                             "env/0 1 103 exited\n"
                                             "actor/0 2 110 lost\n"
@@ -110,15 +110,29 @@ TEST(what_is_lost_is_told_once_however_often_it_is_asked_for)
     begin(&folder, 1);
     begins(&folder, 0, "actor", 0, 1, 100);
     append(&folder, "", 0);
-    lost_record(folder.fd);
-    lost_record(folder.fd);
+    lost_record(folder.fd, LOST_END_OPEN);
+    lost_record(folder.fd, LOST_END_OPEN);
     assert_string_equal(read_back(&folder), "actor/0 1 100 lost\n");
     /* Also by one that had opened it when the other forgot it: the slots, once more. */
     close(folder.slots);
     folder.slots = lost_open(folder.fd, 1);
     begins(&folder, 0, "actor", 0, 1, 100);
-    lost_record(folder.fd);
+    lost_record(folder.fd, LOST_END_OPEN);
     assert_string_equal(read_back(&folder), "actor/0 1 100 lost\n");
+    end(&folder);
+}
+
+TEST(a_run_gets_one_end_whoever_writes_it_first)
+{
+    struct folder folder;
+    begin(&folder, 1);
+    append(&folder, "", 0);
+    begins(&folder, 0, "actor", 0, 1, 100);
+    lost_record(folder.fd, LOST_END_CRASHED);
+    lost_record(folder.fd, LOST_END_FAILED);
+    lost_record(folder.fd, LOST_END_CRASHED);
+    assert_string_equal(read_back(&folder), "actor/0 1 100 lost\n"
+                                            "? {\"end\":true,\"failed\":true,\"crashed\":true}\n");
     end(&folder);
 }
 
@@ -132,7 +146,7 @@ TEST(several_who_look_at_once_write_it_once)
     append(&folder, "", 0);
     for (int i = 0; i < LOOKERS; i++)
         if (fork() == 0) {
-            lost_record(folder.fd);
+            lost_record(folder.fd, LOST_END_OPEN);
             _exit(0);
         }
     while (wait(NULL) > 0)
@@ -157,7 +171,7 @@ TEST(a_record_that_was_cut_short_is_written_anew)
         begins(&folder, 1, "actor", 1, 1, 101);
         ends(&folder, "actor", 1, 1, 101);
         append(&folder, line.bytes, cut);
-        lost_record(folder.fd);
+        lost_record(folder.fd, LOST_END_OPEN);
         assert_string_equal(read_back(&folder), "actor/1 1 101 exited\nactor/0 1 100 lost\n");
         end(&folder);
     }
@@ -169,17 +183,18 @@ TEST(without_records_or_without_slots_nothing_is_written)
     struct folder folder;
     begin(&folder, 1);
     begins(&folder, 0, "actor", 0, 1, 100);
-    lost_record(folder.fd); /* the run had not begun: it has no file of records */
+    lost_record(folder.fd, LOST_END_OPEN); /* the run had not begun: it has no file of records */
     assert_int_equal(faccessat(folder.fd, "records.jsonl", F_OK, 0), -1);
     lost_forget(folder.fd);
     append(&folder, "{\"end\":true}\n", 13);
-    lost_record(folder.fd);
+    lost_record(folder.fd, LOST_END_OPEN);
     assert_string_equal(read_back(&folder), "? {\"end\":true}\n");
     end(&folder);
 }
 
 RUN_TESTS(cmocka_unit_test(lives_without_a_record_are_lost_and_the_others_are_left_alone),
           cmocka_unit_test(what_is_lost_is_told_once_however_often_it_is_asked_for),
+          cmocka_unit_test(a_run_gets_one_end_whoever_writes_it_first),
           cmocka_unit_test(several_who_look_at_once_write_it_once),
           cmocka_unit_test(a_record_that_was_cut_short_is_written_anew),
           cmocka_unit_test(without_records_or_without_slots_nothing_is_written))
