@@ -15,7 +15,7 @@
 
 #include "bench.h"
 #include "cli/screen.h"
-#include "launch/log_tail.h"
+#include "logs/log_tail.h"
 
 enum { ROUNDS = 11, RANKS = 8, FILE_BYTES = 25000000, COPY_BYTES = 128 * 1024 };
 

@@ -60,7 +60,7 @@ struct roost_run_options {
         *extra_env; /* "NAME=value", NULL-terminated: over what roost sets; NULL = none */
     const char *const
         *forker; /* words of a program that forks processes like those of `command` when it is
-                                  asked to (src/launch/local/forks.h says how), NULL-terminated; for
+                                  asked to (src/supervise/forks.h says how), NULL-terminated; for
                                   processes with channels. NULL = they are executed */
     const char
         *name_space;  /* of somebody who holds it for several runs; NULL = one of its own, with

@@ -1,7 +1,7 @@
 """The warm interpreter: imports what the workers of a group need, once, and forks them on request.
 
 ``python -m roost._fork_server JSON`` with ``{"path": [...], "modules": [...], "main": "module"}``, started by
-the supervisor of a run with one end of their channel as descriptor 3; src/launch/local/forks.h says what goes
+the supervisor of a run with one end of their channel as descriptor 3; src/supervise/forks.h says what goes
 over it. It has one thread: a fork copies no other, and a lock that one of them held would stay locked.
 
 A worker must be the supervisor's child, and fork() gives it to the one who forks. So the server forks one in

@@ -8,7 +8,7 @@
 #include "cli/logs_view.h"
 #include "cli/output.h"
 #include "cli/ranks_option.h"
-#include "launch/runs.h"
+#include "run/runs.h"
 
 /* The run that is meant. */
 struct meant_run {

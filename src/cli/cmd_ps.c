@@ -6,7 +6,7 @@
 
 #include "base/json_writer.h"
 #include "cli/output.h"
-#include "launch/runs.h"
+#include "run/runs.h"
 
 static void put_age(struct text *out, int64_t seconds)
 {

@@ -13,8 +13,8 @@
 #include "cli/planning.h"
 #include "cli/run_view.h"
 #include "cli/seconds_option.h"
-#include "launch/commands.h"
-#include "launch/driver_signals.h"
+#include "command/commands.h"
+#include "run/driver_signals.h"
 
 /* --- options --- */
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
-#include "launch/runs.h"
+#include "run/runs.h"
 
 static int stop(const struct invocation *invocation, struct run_list *list,
                 const struct run_entry *entry)

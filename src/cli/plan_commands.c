@@ -3,7 +3,7 @@
 #include "cli/plan_commands.h"
 
 #include "cli/output.h"
-#include "launch/commands_view.h"
+#include "render/commands_view.h"
 #include "render/plan_json.h"
 #include "render/stream.h"
 

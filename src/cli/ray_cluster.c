@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
+#include "agent/ray_ask.h"
 #include "cli/seconds_option.h"
 #include "config/config.h"
-#include "launch/ray/ask.h"
 
 char *ray_cluster_ask(const struct invocation *invocation, const struct roost_config *config,
                       struct roost_report *report)

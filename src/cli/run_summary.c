@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cli/run_view.h"
-#include "launch/driver_signals.h"
-#include "launch/last_lines.h"
+#include "logs/last_lines.h"
+#include "run/driver_signals.h"
 
 static void put_count(struct text *line, const char *word, int32_t count)
 {

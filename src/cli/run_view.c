@@ -11,7 +11,7 @@
 
 #include "cli/output.h"
 #include "cli/ranks_option.h"
-#include "launch/driver_signals.h"
+#include "run/driver_signals.h"
 
 void run_view_say(struct run_view *view, const char *format, ...)
 {

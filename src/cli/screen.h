@@ -23,7 +23,7 @@
 #include <poll.h>
 
 #include "base/rankset.h"
-#include "launch/log_tail.h"
+#include "logs/log_tail.h"
 
 enum { SCREEN_LINE_MAX = 64 * 1024, SCREEN_FDS = 2 };
 

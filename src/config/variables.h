@@ -1,6 +1,6 @@
 /* variables.h - the environment variables that roost gives to processes: the one list of them.
  *
- * What may be set in a config, what %{NAME} may name and what launch/environment.c sets all come from
+ * What may be set in a config, what %{NAME} may name and what command/environment.c sets all come from
  * here; a name added here without a value there does not compile. */
 #ifndef CONFIG_VARIABLES_H
 #define CONFIG_VARIABLES_H

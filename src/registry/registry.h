@@ -1,7 +1,7 @@
 /* registry.h - the managers' memory: who is where, who talks to whom, who has which device and port.
  *
  * Pure: no sockets, no clock, no processes. Both engines ask the same registry: the keeper
- * (launch/local/keeper.c) for the connections of its socket, a Ray actor for the processes that call it.
+ * (supervise/keeper.c) for the connections of its socket, a Ray actor for the processes that call it.
  *
  * A request is one JSON object, so is its answer; both are one line of UTF-8:
  *

@@ -4,9 +4,9 @@
 #define REGISTRY_REGISTRY_INTERNAL_H
 
 #include "base/json_writer.h"
+#include "command/worker_address.h"
 #include "registry/registry.h"
 #include "registry/table.h"
-#include "registry/worker_address.h"
 
 enum {
     REQUEST_ARGS_MAX = 3,

@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "launch/local/spec.h"
+#include "supervise/spec.h"
 #include "tests/fuzz/check.h"
 
 /* Reads what the supervisor would read, to the last byte. */

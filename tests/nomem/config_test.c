@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launch/commands_view.h"
-#include "launch/local/spec.h"
-#include "launch/local/spec_write.h"
+#include "render/commands_view.h"
+#include "run/spec_write.h"
+#include "supervise/spec.h"
 #include "tests/nomem/nomem.h"
 
 static void hash_word(uint64_t *hash, struct strview word)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launch/last_lines.h"
+#include "logs/last_lines.h"
 #include "tests/nomem/nomem.h"
 
 /* The logs of a run of two components, in order and followed, and their last lines. */

@@ -1,4 +1,4 @@
-"""What a fork server says and does, with the test in the supervisor's place (src/launch/local/forks.h).
+"""What a fork server says and does, with the test in the supervisor's place (src/supervise/forks.h).
 
 A real channel, real forks: the test asks over one end of a socketpair, adopts what is forked, and hears each worker over the
 channel it was handed, as a driver would."""

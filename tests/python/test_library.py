@@ -151,7 +151,9 @@ DOORS = {
     "base": {"write"},  # whole files, for those below
     "port": {"socket", "bind", "connect", "write"},  # TCP without a listener, and the lease files
     "rpc": {"socket", "bind", "connect", "listen", "accept4", "socketpair", "write"},  # Unix sockets, waking who waits on them
-    "launch": {"fork", "execve", "kill", "raise", "_exit", "sigaction", "signal", "write"},  # processes, their records
+    "supervise": {"fork", "execve", "kill", "raise", "_exit", "sigaction", "signal", "write"},  # processes, their records
+    "agent": {"write"},  # to the link
+    "run": {"kill", "sigaction", "signal", "write"},  # a driver's signals, waking other runs, the page
     "topology": {"getaddrinfo"},  # names, for who asks
 }
 

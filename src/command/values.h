@@ -1,0 +1,29 @@
+/* values.h - the value of every variable that roost sets, for one process. */
+#ifndef COMMAND_VALUES_H
+#define COMMAND_VALUES_H
+
+#include "base/text.h"
+#include "command/commands.h"
+#include "config/variables.h"
+
+/* A process, and what its variables are made of. */
+struct value_source {
+    const struct roost_cluster *cluster;
+    const struct roost_component *placed;
+    const char *name;                   /* of the component */
+    const struct launch_config *launch; /* may be NULL */
+    const struct run_values *values;
+    int32_t first_port; /* the component's first request */
+    int32_t rank;
+    bool catches_failure;
+};
+
+/* Accelerators of nodes where processes have the variable: bit 1 << type. */
+uint32_t variable_types(enum variable variable);
+
+void put_variable(struct text *out, const struct value_source *source, enum variable variable);
+
+/* The first number of a port block of the process; launch->ports[port]. */
+void put_port(struct text *out, const struct value_source *source, int32_t port);
+
+#endif

@@ -1,0 +1,45 @@
+/* run_dir.h - the directory of one run: its logs, its records, and the page that says what it is. */
+#ifndef RUN_RUN_DIR_H
+#define RUN_RUN_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <roost/launch.h>
+
+#include "base/diag.h"
+
+enum { RUN_ID_LEN = ROOST_RUN_ID_SIZE - 1, RUN_PATH_MAX = 4096, RUN_BOOT_MAX = 40 };
+
+struct run_dir {
+    char id[RUN_ID_LEN + 1];
+    char path[RUN_PATH_MAX];
+    int fd;   /* the directory, -1 = none */
+    int page; /* run.json, empty until run_dir_describe */
+};
+
+/* Makes DIR/<id>, 0700, with a fresh id; DIR is `base`, or the state directory of `env` when it is
+ * NULL. A run that is kept elsewhere is also found from the state directory, by a link. False after
+ * saying why. */
+bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env, struct diag *diag);
+
+/* Writes run.json, once. False after saying why. */
+bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
+
+/* Whether a process of the run is there, by a descriptor of its directory that was opened anew: driver,
+ * guardian and supervisor keep the directory locked together, and the kernel unlocks it with the last
+ * of them. Also true where locks cannot be had: then nobody knows. */
+bool run_dir_is_held(int fd);
+
+/* This start of the machine, by the kernel's name for it; false when it has none. */
+bool run_boot_id(char out[RUN_BOOT_MAX]);
+
+/* Empties the directory of a run that did not come to its first process, by a descriptor of it. False, and
+ * nothing is touched, when the directory holds more than such a run makes: a log, a record. */
+bool run_dir_clear_unborn(int fd);
+
+/* Removes what run_dir_make made: the run did not begin. */
+void run_dir_remove(struct run_dir *dir, const char *const *env);
+void run_dir_release(struct run_dir *dir);
+
+#endif

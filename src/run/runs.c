@@ -1,0 +1,378 @@
+/* runs.c - reads the state directory: one entry a run, a directory or a link to one elsewhere. */
+#include "run/runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json_reader.h"
+#include "base/private_dir.h"
+#include "base/text.h"
+#include "rpc/control.h"
+#include "run/run_dir.h"
+#include "supervise/leftovers.h"
+#include "supervise/lost.h"
+
+enum {
+    PAGE_MAX = 1 << 20,
+    TAIL_MAX = 512,
+    SWEEP_MS = 1000,
+    WAKE_MS = 5000,     /* for a guardian to end a run */
+    STALE_SECONDS = 60, /* a younger folder without a page may be about to have one */
+};
+
+const char *run_state_word(enum run_state state)
+{
+    static const char *const words[] = {[RUN_STARTING] = "starting", [RUN_ALIVE] = "running",
+                                        [RUN_DONE] = "done",         [RUN_FAILED] = "failed",
+                                        [RUN_STOPPED] = "stopped",   [RUN_CRASHED] = "crashed"};
+    return words[state];
+}
+
+/* --- one run --- */
+
+static const char *copy(struct run_list *list, struct strview text)
+{
+    const char *out = arena_copy(&list->arena, text);
+    return out ? out : "";
+}
+
+/* The names of all components, and their processes together. */
+static void read_components(struct run_list *list, struct json_reader *reader,
+                            struct run_entry *entry)
+{
+    struct diag diag = {0};
+    struct text names = TEXT_INIT;
+    struct json_token token;
+    int64_t size;
+    for (int depth = 1; depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED;) {
+        depth += token.kind == JSON_OBJECT || token.kind == JSON_ARRAY;
+        depth -= token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
+        if (token.kind == JSON_KEY && sv_is(token.text, "world_size") &&
+            json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
+            entry->world_size += size;
+        else if (token.kind == JSON_KEY && sv_is(token.text, "name") &&
+                 (token = json_next(reader, &diag)).kind == JSON_STRING)
+            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)token.text.len,
+                        token.text.at);
+    }
+    const char *text = text_string(&names);
+    entry->components = text ? copy(list, sv_from(text)) : "";
+    text_release(&names);
+}
+
+/* Seconds, with up to nine digits behind the point: 1794831890.376128603. */
+static void read_started(struct strview text, struct run_entry *entry)
+{
+    size_t at = 0;
+    for (; at < text.len && text.at[at] != '.'; at++)
+        continue;
+    entry->started = strtoll(text.at, NULL, 10);
+    entry->started_ns = 0;
+    for (int32_t unit = 100000000; unit && ++at < text.len; unit /= 10) {
+        if (text.at[at] < '0' || text.at[at] > '9')
+            break; /* not as it was written */
+        entry->started_ns += unit * (text.at[at] - '0');
+    }
+}
+
+static void read_pid(struct json_token token, int32_t *out)
+{
+    int64_t pid;
+    if (json_int(token, 1, INT32_MAX, &pid))
+        *out = (int32_t)pid;
+}
+
+static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
+{
+    struct diag diag = {0};
+    struct json_reader *reader = json_reader_from_text(RUN_PAGE, page, NULL);
+    struct json_token token;
+    if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
+        json_reader_free(reader);
+        return;
+    }
+    while ((token = json_next(reader, &diag)).kind == JSON_KEY) {
+        char key[24];
+        snprintf(key, sizeof key, "%.*s", (int)token.text.len, token.text.at);
+        token = json_next(reader, &diag);
+        if (strcmp(key, "config") == 0 && token.kind == JSON_STRING)
+            entry->config = copy(list, token.text);
+        else if (strcmp(key, "cgroup") == 0 && token.kind == JSON_STRING)
+            entry->cgroup = copy(list, token.text);
+        else if (strcmp(key, "boot_id") == 0 && token.kind == JSON_STRING)
+            entry->boot_id = copy(list, token.text);
+        else if (strcmp(key, "guardian_pid") == 0)
+            read_pid(token, &entry->guardian);
+        else if (strcmp(key, "supervisor_pid") == 0)
+            read_pid(token, &entry->supervisor);
+        else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
+            read_started(token.text, entry);
+        else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
+            read_components(list, reader, entry);
+        else if (json_skip(reader, &diag) != ROOST_OK)
+            break;
+    }
+    json_reader_free(reader);
+}
+
+/* The last line of the records tells whether the run came to its end, or was found without one. */
+static enum run_state read_end(int dir, bool *out_is_known)
+{
+    char tail[TAIL_MAX + 1];
+    int fd = openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+    off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
+    ssize_t got = size > 0 ? file_read_at(fd, tail, TAIL_MAX, from) : 0;
+    if (fd >= 0)
+        close(fd);
+    tail[got > 0 ? got : 0] = '\0';
+    char *end = strstr(tail, "{\"end\":true");
+    *out_is_known = end != NULL;
+    if (!end)
+        return RUN_CRASHED;
+    if (strstr(end, "\"crashed\":true"))
+        return RUN_CRASHED;
+    if (strstr(end, "\"signal\":"))
+        return RUN_STOPPED;
+    return strstr(end, "\"failed\":true") ? RUN_FAILED : RUN_DONE;
+}
+
+static bool is_this_boot(const struct run_entry *entry)
+{
+    char boot[RUN_BOOT_MAX];
+    return run_boot_id(boot) && strcmp(boot, entry->boot_id) == 0;
+}
+
+/* Ends what a crashed run may have left on this machine, but for its folder. */
+static void end_leftovers(const struct run_list *list, const char *id, const char *cgroup)
+{
+    char name[CONTROL_NAME_MAX];
+    (void)leftovers_end(id, cgroup, SWEEP_MS);
+    snprintf(name, sizeof name, "%.*s.sock", RUN_ID_LEN, id);
+    if (list->runtime_dir >= 0)
+        control_remove(list->runtime_dir, name);
+}
+
+/* Removes what is left of a run that was killed while it started: it has no process, and nothing to show. */
+static void remove_unborn(const struct run_list *list, int state, int dir, const char *id)
+{
+    char path[RUN_PATH_MAX];
+    if (strlen(id) != RUN_ID_LEN || !run_dir_clear_unborn(dir))
+        return;
+    end_leftovers(list, id, "");
+    ssize_t len = readlinkat(state, id, path, sizeof path - 1);
+    if (len > 0) {
+        path[len] = '\0';
+        if (rmdir(path) == 0 || errno == ENOENT)
+            (void)unlinkat(state, id, 0);
+    } else {
+        (void)unlinkat(state, id, AT_REMOVEDIR);
+    }
+}
+
+bool runs_goes_on(int dir)
+{
+    bool is_known;
+    (void)read_end(dir, &is_known);
+    return !is_known && run_dir_is_held(dir);
+}
+
+static void find_state(const struct run_list *list, int dir, struct run_entry *entry)
+{
+    int fd = runs_connect(list, entry);
+    if (fd >= 0) {
+        close(fd);
+        entry->state = RUN_ALIVE;
+        return;
+    }
+    bool is_known;
+    entry->state = read_end(dir, &is_known);
+    if (is_known)
+        return;
+    /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
+    bool is_here = is_this_boot(entry), is_held = run_dir_is_held(dir);
+    if (is_held && is_here &&
+        leftovers_wake(entry->id, entry->guardian, entry->supervisor, WAKE_MS))
+        is_held = run_dir_is_held(dir); /* by its driver, if that lives */
+    if (is_held) {
+        entry->state = RUN_ALIVE;
+    } else if (is_here) {
+        end_leftovers(list, entry->id, entry->cgroup);
+        lost_record(dir, LOST_END_CRASHED);
+    }
+}
+
+enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry)
+{
+    struct run_entry now = *entry;
+    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return entry->state;
+    find_state(list, dir, &now);
+    close(dir);
+    return now.state;
+}
+
+/* Reads DIR/<id>; false when it is not a run of this user. */
+static bool read_run(struct run_list *list, int state, const char *state_path, const char *id,
+                     struct run_entry *out)
+{
+    char path[RUN_PATH_MAX];
+    struct stat info;
+    int dir = openat(state, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return false;
+    bool is_ours = fstat(dir, &info) == 0 && info.st_uid == geteuid();
+    int fd = is_ours ? openat(dir, RUN_PAGE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    bool is_stale =
+        is_ours && fd < 0 && errno == ENOENT && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS;
+    char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
+    ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
+    /* A page without a word is that of a run that is still starting, or did not come to run. */
+    bool is_starting = len == 0 && run_dir_is_held(dir);
+    if ((len == 0 || is_stale) && !is_starting && !run_dir_is_held(dir))
+        remove_unborn(list, state, dir, id);
+    if (len > 0 || is_starting) {
+        ssize_t link = readlinkat(state, id, path, sizeof path - 1);
+        if (link > 0)
+            path[link] = '\0';
+        else if (snprintf(path, sizeof path, "%s/%s", state_path, id) >= (int)sizeof path)
+            path[0] = '\0'; /* cannot be: it has been opened */
+        *out = (struct run_entry){.id = copy(list, sv_from(id)),
+                                  .path = copy(list, sv_from(path)),
+                                  .config = "",
+                                  .components = "",
+                                  .cgroup = "",
+                                  .boot_id = ""};
+        if (is_starting && fstat(fd, &info) == 0) {
+            out->started = info.st_mtim.tv_sec;
+            out->started_ns = (int32_t)info.st_mtim.tv_nsec;
+        }
+        if (!is_starting) {
+            read_page(list, (struct strview){page, (size_t)len}, out);
+            find_state(list, dir, out);
+        }
+    }
+    free(page);
+    if (fd >= 0)
+        close(fd);
+    close(dir);
+    return len > 0 || is_starting;
+}
+
+/* --- all of them --- */
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct run_entry *left = a, *right = b;
+    if (left->started != right->started)
+        return left->started < right->started ? 1 : -1;
+    if (left->started_ns != right->started_ns)
+        return left->started_ns < right->started_ns ? 1 : -1;
+    return strcmp(left->id, right->id);
+}
+
+static bool read_all(struct run_list *list, int state, const char *path, struct diag *diag)
+{
+    DIR *dir = fdopendir(state);
+    if (!dir) {
+        close(state);
+        diag_nomem(diag);
+        return false;
+    }
+    size_t count = 0;
+    while (readdir(dir))
+        count++;
+    rewinddir(dir);
+    list->entries = arena_array(&list->arena, struct run_entry, count + 1);
+    for (struct dirent *it; list->entries && (it = readdir(dir));)
+        if (it->d_name[0] != '.' && (size_t)list->count < count &&
+            read_run(list, state, path, it->d_name, &list->entries[list->count]))
+            list->count++;
+    closedir(dir);
+    if (!list->entries) {
+        diag_nomem(diag);
+        return false;
+    }
+    qsort(list->entries, (size_t)list->count, sizeof *list->entries, newest_first);
+    return true;
+}
+
+bool runs_list(struct run_list *list, const char *const *env, struct diag *diag)
+{
+    char path[RUN_PATH_MAX];
+    struct roost_error err;
+    *list = (struct run_list){.arena = ARENA_INIT, .runtime_dir = -1};
+    if (private_dir_runtime(path, sizeof path, env))
+        list->runtime_dir = private_dir_open(path, false, &list->unreachable);
+    if (!private_dir_state(path, sizeof path, env) || access(path, F_OK) != 0)
+        return true; /* no place for runs: there are none */
+    int state = private_dir_open(path, false, &err);
+    if (state >= 0)
+        return read_all(list, state, path, diag);
+    diag_again(diag, &err);
+    return false;
+}
+
+void runs_release(struct run_list *list)
+{
+    if (list->runtime_dir >= 0)
+        close(list->runtime_dir);
+    arena_release(&list->arena);
+}
+
+/* The newest one that is alive, NULL without any. */
+static const struct run_entry *find_living(const struct run_list *list)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        if (list->entries[i].state <= RUN_ALIVE)
+            return &list->entries[i];
+    return NULL;
+}
+
+/* The run, unless it can be asked nothing yet: then not the one before it. */
+static const struct run_entry *if_begun(const struct run_entry *entry, struct diag *diag)
+{
+    if (entry->state != RUN_STARTING)
+        return entry;
+    diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "run %s is still starting", entry->id);
+    diag_hint(diag, "wait until it runs, end it where it was started, or name another one; `roost "
+                    "ps` lists them");
+    return NULL;
+}
+
+const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
+                                  struct diag *diag)
+{
+    const struct run_entry *found = prefix ? NULL : find_living(list);
+    if (found)
+        return if_begun(found, diag);
+    int32_t count = 0;
+    for (int32_t i = 0; i < list->count && !(found && !prefix); i++)
+        if (!prefix || strncmp(list->entries[i].id, prefix, strlen(prefix)) == 0) {
+            count++;
+            if (!found)
+                found = &list->entries[i];
+        }
+    if (count == 1)
+        return if_begun(found, diag);
+    if (count == 0 && prefix)
+        diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there is no run '%s'",
+                   quote(sv_from(prefix)).text);
+    else if (count == 0)
+        diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there are no runs yet");
+    else
+        diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "%d runs start with '%s'", count,
+                   quote(sv_from(prefix)).text);
+    diag_hint(diag, count ? "write more of its id; `roost ps -a` lists them"
+                          : "`roost ps -a` lists the runs there are");
+    return NULL;
+}

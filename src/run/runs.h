@@ -1,0 +1,75 @@
+/* runs.h - the runs of this user: which there are, how each is doing, and the way to ask it.
+ *
+ * A run is alive when its control socket answers, or its directory is locked: no pid, no clock is trusted
+ * for that. One that is neither and left no record of its end has crashed, with all its keepers;
+ * whatever it may have left is ended and tidied when it is met. A guardian that was stopped, and has lost its
+ * supervisor meanwhile, is continued, so that it ends the run. What a run left that was killed while it
+ * started is removed. */
+#ifndef RUN_RUNS_H
+#define RUN_RUNS_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+enum run_state { RUN_STARTING, RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_STOPPED, RUN_CRASHED };
+
+struct run_entry {
+    const char *id;
+    const char *path; /* of its directory */
+    const char *config;
+    const char *components; /* their names: "actor, env" */
+    enum run_state state;
+    int64_t started;    /* seconds since 1970, */
+    int32_t started_ns; /* and parts of one: runs may follow each other quickly */
+    int64_t world_size;
+    const char *cgroup, *boot_id; /* "" = none */
+    int32_t guardian,
+        supervisor; /* their pids, on the machine and boot that started the run; 0 = none */
+};
+
+struct run_list {
+    struct arena arena;
+    struct run_entry *entries; /* newest first */
+    int32_t count;
+    int runtime_dir; /* where their sockets are; -1 = there is none, as follows */
+    struct roost_error unreachable;
+};
+
+/* Finds all runs, by the directories that `env` names. False after saying why. */
+bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
+void runs_release(struct run_list *list);
+
+/* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after
+ * saying that there is none, or several, or that the one that is meant is still starting and can be
+ * asked nothing. */
+const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
+                                  struct diag *diag);
+
+/* "starting", "running", "done", "failed", "stopped", "crashed" */
+const char *run_state_word(enum run_state state);
+
+/* Whether a run has not come to its end yet, by a descriptor of its directory that was opened anew. It is
+ * not asked, so very many may look. */
+bool runs_goes_on(int dir);
+
+/* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
+enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry);
+
+/* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
+ * to it is not this one (runs_explain). */
+int runs_connect(const struct run_list *list, const struct run_entry *entry);
+
+/* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
+ * the arena of the list). False when the run is gone, or does not answer. A run that is to be killed and
+ * cannot hear it, because its control group is frozen, is thawed or killed from here. */
+bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, const char *question,
+              struct strview *out);
+
+/* Says why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
+void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
+                  struct diag *diag);
+
+/* Waits until a run that was asked at `fd` has ended, and closes that. */
+void runs_await(const struct run_list *list, const struct run_entry *entry, int fd);
+
+#endif

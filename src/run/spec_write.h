@@ -1,0 +1,20 @@
+/* spec_write.h - the commands of a run as the bytes that its supervisor reads. */
+#ifndef RUN_SPEC_WRITE_H
+#define RUN_SPEC_WRITE_H
+
+#include "command/commands.h"
+#include "supervise/digest.h"
+
+/* A memory file with everything, or -1 with errno. `ports` are the leased numbers. With `only_node` it
+ * has the processes of that node alone, and their ports are counted by themselves. */
+int spec_write(const struct commands *commands, const int32_t *ports, const int32_t *only_node);
+
+/* The same for the supervisor of a run on several nodes, which starts none of them: their names, their
+ * rules, their parts, by node, and what they are to be executed with, in the place of their variables. */
+int spec_write_outline(const struct commands *commands, const int32_t *part_of_node,
+                       const struct digest *digests);
+
+/* What each process of a node is to be executed with, by its place among all processes of the commands. */
+void spec_digest(const struct commands *commands, int32_t only_node, struct digest *out);
+
+#endif

@@ -1,0 +1,112 @@
+/* worker_logs.c - the files that a worker's output goes to. Workers own their directories and may plant
+ * anything there: nothing is followed, and only plain files are opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "supervise/supervisor.h"
+
+static const char *const stream_names[] = {"stdout.log", "stderr.log"};
+
+/* The directory DIR/<run>/<component>, made when its first process starts. */
+static int component_dir(struct supervisor *supervisor, int32_t component)
+{
+    struct component_run *run = &supervisor->components[component];
+    const char *name = supervisor->spec.components[component].name;
+    if (run->log_dir >= 0)
+        return run->log_dir;
+    if (mkdirat(supervisor->run_dir, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    run->log_dir =
+        openat(supervisor->run_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return run->log_dir;
+}
+
+/* A file that was there before may have become a pipe or a device by its worker's doing. */
+static int only_regular(int fd, int flags)
+{
+    struct stat info;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && fcntl(fd, F_SETFL, flags) == 0)
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+int worker_open_log(struct supervisor *supervisor, const struct worker *worker, int stream,
+                    int flags)
+{
+    int dir = component_dir(supervisor, worker->component);
+    if (dir < 0)
+        return -1;
+    char path[32];
+    snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
+    /* Workers own their directories and may plant links there: none is followed. */
+    if (!(flags & O_EXCL))
+        flags |= O_NONBLOCK; /* to open a pipe would wait for its other end */
+    struct open_how how = {.flags = (unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
+                           .mode = flags & O_CREAT ? 0600 : 0,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* an old kernel, or a sandbox's filter */
+        fd = openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return flags & O_EXCL ? fd : only_regular(fd, flags & ~O_NONBLOCK);
+}
+
+bool worker_open_logs(struct supervisor *supervisor, struct worker *worker, int out[2])
+{
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY;
+    if (!worker->has_logs) {
+        char rank[16];
+        int dir = component_dir(supervisor, worker->component);
+        snprintf(rank, sizeof rank, "%d", worker->rank);
+        if (dir < 0 || (mkdirat(dir, rank, 0700) != 0 && errno != EEXIST))
+            return false;
+        flags |= O_EXCL;
+    }
+    out[0] = worker_open_log(supervisor, worker, 0, flags);
+    if (out[0] < 0)
+        return false;
+    out[1] = worker_open_log(supervisor, worker, 1, flags);
+    if (out[1] >= 0) {
+        worker->has_logs = true;
+        return true;
+    }
+    close(out[0]);
+    return false;
+}
+
+/* The log that has more: what does not fit is most likely of that one. Both, when neither has. */
+static const char *longer_log(struct supervisor *supervisor, const struct worker *worker)
+{
+    int64_t size[2] = {0, 0};
+    int dir = component_dir(supervisor, worker->component);
+    for (int stream = 0; dir >= 0 && stream < 2; stream++) {
+        char path[32];
+        struct stat info;
+        snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
+        if (fstatat(dir, path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+            size[stream] = info.st_size;
+    }
+    return size[0] == size[1] ? "*.log" : stream_names[size[1] > size[0]];
+}
+
+void worker_look_at_disk(struct supervisor *supervisor, struct worker *worker)
+{
+    struct statvfs disk;
+    if (worker->has_told_cut || supervisor->parts || fstatvfs(supervisor->run_dir, &disk) != 0 ||
+        (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) > 0) /* some of it may be root's alone */
+        return;
+    worker->has_told_cut = true;
+    outbox_say(supervisor, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
+               "it ended while the disk of the logs was full: '%s/%d/%s' may be cut",
+               worker_component(supervisor, worker)->name, worker->rank,
+               longer_log(supervisor, worker));
+}
