@@ -23,6 +23,7 @@
 #include "run/keeper_start.h"
 #include "supervise/clock.h"
 #include "supervise/keeper.h"
+#include "supervise/proc.h"
 #include "supervise/spawn.h"
 
 enum { ANSWER_MS = 60000, END_MS = 10000 };
@@ -229,8 +230,7 @@ void keeper_let_go(const struct roost_keeper *keeper)
     if (!keeper)
         return;
     (void)channel_send(keeper->channel, KEEPER_END, "", 0, -1);
-    (void)pidfd_send_signal(keeper->pidfd, SIGCONT, NULL,
-                            0); /* one that was stopped must hear it */
+    proc_continue(keeper->pidfd, keeper->pid); /* one that was stopped must hear it */
 }
 
 /* Its socket is its own to remove, unless it was killed. Only who has the namespace may then do it:

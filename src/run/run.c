@@ -101,8 +101,8 @@ bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
     keeper_let_go(run->keeper); /* nobody is there to ask it */
-    bool is_gone =
-        leftovers_await(run->guardian, deadline) && leftovers_await(run->supervisor, deadline);
+    bool is_gone = leftovers_await(run->guardian, run->guardian_pid, deadline) &&
+                   leftovers_await(run->supervisor, run->supervisor_pid, deadline);
     roost_keeper_free(run->keeper);
     run->keeper = NULL;
     siginfo_t info = {0};
@@ -112,7 +112,7 @@ bool run_settle(struct roost_run *run)
     /* A guardian that did not come to its end has left its work to others. */
     bool is_done = is_guarded || end_leftovers(run);
     /* Killed just now if it was not gone before: no zombie is left to the caller. */
-    if (!is_gone && leftovers_await(run->guardian, clock_ms() + SWEEP_MS))
+    if (!is_gone && leftovers_await(run->guardian, run->guardian_pid, clock_ms() + SWEEP_MS))
         (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);
     int *const watched[] = {&run->guardian, &run->supervisor, &run->events};
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {

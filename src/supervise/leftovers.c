@@ -2,7 +2,6 @@
 #include "supervise/leftovers.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
@@ -25,11 +24,11 @@ bool leftovers_end(const char *run_id, const char *cgroup, int64_t timeout_ms)
     return cgroup_end_agents(run_id, cgroup, timeout_ms) && is_empty;
 }
 
-bool leftovers_await(int pidfd, int64_t deadline)
+bool leftovers_await(int pidfd, int32_t pid, int64_t deadline)
 {
     struct pollfd fd = {pidfd, POLLIN, 0};
     while (pidfd >= 0) {
-        (void)pidfd_send_signal(pidfd, SIGCONT, NULL, 0);
+        proc_continue(pidfd, pid);
         int64_t left = deadline - clock_ms();
         int result = poll(&fd, 1, left < 0 ? 0 : left < AGAIN_MS ? (int)left : AGAIN_MS);
         if (result > 0)
@@ -47,10 +46,10 @@ bool leftovers_wake(const char *run_id, int32_t guardian, int32_t supervisor, in
         return false;
     bool is_ended = false;
     if (proc_is_guardian(guardian, run_id)) {
-        (void)pidfd_send_signal(pidfd, SIGCONT, NULL, 0);
+        proc_continue(pidfd, guardian);
         struct proc_stat stat = proc_stat(supervisor);
         bool is_alone = stat.parent != guardian || stat.state == 'Z';
-        is_ended = is_alone && leftovers_await(pidfd, clock_ms() + timeout_ms);
+        is_ended = is_alone && leftovers_await(pidfd, guardian, clock_ms() + timeout_ms);
     }
     close(pidfd);
     return is_ended;

@@ -17,8 +17,8 @@ bool leftovers_end(const char *run_id, const char *cgroup, int64_t timeout_ms);
  * only when the process of the first still is the guardian of this run. */
 bool leftovers_wake(const char *run_id, int32_t guardian, int32_t supervisor, int64_t timeout_ms);
 
-/* Waits until the process of `pidfd` has ended, and continues it all the while: a guard that was stopped has
- * to run to end. False when it has not ended by `deadline` (see clock_ms). -1 has ended. */
-bool leftovers_await(int pidfd, int64_t deadline);
+/* Waits until the process of `pidfd` and `pid` has ended, and continues it when it is stopped: a guard has to run
+ * to end. False when it has not ended by `deadline` (see clock_ms). A pidfd of -1 has ended. */
+bool leftovers_await(int pidfd, int32_t pid, int64_t deadline);
 
 #endif

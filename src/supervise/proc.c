@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 int32_t proc_open_files(void)
@@ -35,6 +37,12 @@ struct proc_stat proc_stat(int32_t pid)
     if (!behind || strlen(behind) < 5)
         return (struct proc_stat){'?', -1};
     return (struct proc_stat){behind[2], (int32_t)strtol(behind + 4, NULL, 10)};
+}
+
+void proc_continue(int pidfd, int32_t pid)
+{
+    if (proc_stat(pid).state == 'T')
+        (void)pidfd_send_signal(pidfd, SIGCONT, NULL, 0);
 }
 
 size_t proc_words(int32_t pid, char out[PROC_WORDS_MAX])

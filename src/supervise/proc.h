@@ -19,6 +19,10 @@ int32_t proc_open_files(void);
 /* '?' and -1 when there is no such process. */
 struct proc_stat proc_stat(int32_t pid);
 
+/* Continues the process of the pidfd if it is stopped. One that is not may be ending, and a debugger or a
+ * sanitizer that looks at it then can be confused by the signal. */
+void proc_continue(int pidfd, int32_t pid);
+
 /* The first words of its command line, each ended by a NUL, and one more NUL after the last. Returns their
  * length, 0 when they cannot be read. */
 size_t proc_words(int32_t pid, char out[PROC_WORDS_MAX]);
