@@ -19,6 +19,7 @@
 #include "run/run_dir.h"
 #include "supervise/leftovers.h"
 #include "supervise/lost.h"
+#include "supervise/sweep.h"
 
 enum {
     PAGE_MAX = 1 << 20,
@@ -238,6 +239,9 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
     ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
     /* A page without a word is that of a run that is still starting, or did not come to run. */
     bool is_starting = len == 0 && run_dir_is_held(dir);
+    /* Its guardian may have been stopped, and the others killed: then it only has to go on. */
+    if (is_starting && leftovers_wake(id, sweep_find_stopped(id), 0, WAKE_MS))
+        is_starting = run_dir_is_held(dir);
     if ((len == 0 || is_stale) && !is_starting && !run_dir_is_held(dir))
         remove_unborn(list, state, dir, id);
     if (len > 0 || is_starting) {

@@ -131,6 +131,27 @@ void survivor_describe(const struct survivor *survivor, char *out, size_t size)
              survivor->pid, survivor->state);
 }
 
+/* --- guards that are stopped --- */
+
+struct stopped_search {
+    const char *run_id;
+    int32_t found;
+};
+
+static void note_stopped(void *ctx, pid_t pid)
+{
+    struct stopped_search *search = ctx;
+    if (search->found == 0 && proc_is_guardian(pid, search->run_id) && proc_stat(pid).state == 'T')
+        search->found = pid;
+}
+
+int32_t sweep_find_stopped(const char *run_id)
+{
+    struct stopped_search search = {.run_id = run_id};
+    each_process(note_stopped, &search);
+    return search.found;
+}
+
 /* --- whatever carries the id of the run --- */
 
 struct run_search {

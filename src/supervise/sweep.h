@@ -22,6 +22,10 @@ int32_t sweep_survivors(struct survivor *out, int32_t room);
 /* Says so, with its number and state. */
 void survivor_describe(const struct survivor *survivor, char *out, size_t size);
 
+/* A guard of the run that is stopped, by its pid; 0 = there is none. For a run that has not written down who its
+ * guards are. */
+int32_t sweep_find_stopped(const char *run_id);
+
 /* Kills every process of this user, but the caller, whose environment has the id of the run (ROOST_RUN_ID).
  * The last resort for a run whose guardian and supervisor died together. Agents of the run on this machine,
  * and their guardians, are spared: they end by themselves, and clean up more than this can. Those that

@@ -161,10 +161,9 @@ def test_the_driver_misses_a_supervisor_whose_channel_somebody_holds_open(engine
     assert "the supervisor of the run is gone" in done.stderr
 
 
-def test_a_signal_ends_a_start_that_waits_for_a_stopped_guard(plain_engine: Engine) -> None:
-    engine = plain_engine
-    never, up = engine.pipe("never"), engine.pipe("up")
-    config = engine.config({"actor": {"do": [f"say={up.path}", "pause"]}})
+def start_without_supervisor(engine: Engine) -> tuple[subprocess.Popen, int, list[Path]]:
+    """A driver that waits for its guardian, which is stopped before it has a supervisor; and the runs there were before."""
+    config = engine.config({"actor": {"do": ["pause"]}})
     for _ in range(200):
         before = engine.runs()
         driver = engine.start(config)
@@ -173,14 +172,28 @@ def test_a_signal_ends_a_start_that_waits_for_a_stopped_guard(plain_engine: Engi
         os.kill(guards[0], signal.SIGSTOP)
         wait_state(guards[0], "T")
         if not children_of(guards[0]):
-            break  # it has not come to its supervisor: the driver waits for that
+            return driver, guards[0], before
         engine.kill_tree(driver)
-    never.lines(1, 0.05)
-    assert driver.poll() is None
+    raise AssertionError("the guardian is always quicker")
+
+
+def test_a_signal_ends_a_start_that_waits_for_a_stopped_guard(plain_engine: Engine) -> None:
+    driver, _, before = start_without_supervisor(plain_engine)
     driver.send_signal(signal.SIGINT)
-    done = engine.finish(driver)
+    done = plain_engine.finish(driver)
     assert (done.returncode, done.stderr) == (130, "roost: SIGINT: stopped before it began\n")
-    assert engine.runs() == before
+    assert plain_engine.runs() == before
+
+
+def test_ps_ends_a_start_whose_guardian_was_stopped_and_whose_driver_was_killed(plain_engine: Engine) -> None:
+    driver, guardian, _ = start_without_supervisor(plain_engine)
+    driver.kill()
+    driver.communicate()
+    plain_engine.running.remove(driver)
+    assert plain_engine.ask("ps").returncode == 0
+    wait_gone([guardian])
+    assert plain_engine.ask("ps").returncode == 0
+    assert plain_engine.runs() == []
 
 
 @pytest.mark.parametrize("any_engine", [who for who in WHO if who.startswith("user")], indirect=True)

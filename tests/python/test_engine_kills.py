@@ -121,6 +121,7 @@ def wake(engine: Engine, driver: subprocess.Popen, victims: list[str], sleepers:
         if "supervisor" in sleepers:
             driver.send_signal(signal.SIGINT)
     elif {"guardian", "supervisor"} & set(sleepers):
+        engine.ask("ps")  # ends a run that did not come to have a page
         for run in engine.runs():
             page = run / "run.json"
             if page.exists() and page.stat().st_size:
