@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 # meson calls ninja too; two versions of it would rebuild everything in turn.
 export NINJA := $(CURDIR)/.venv/bin/ninja
 
-.PHONY: all setup build asan demo test check bench fuzz soak release format clean
+.PHONY: all setup build asan demo test check bench docs fuzz soak release format clean
 
 all: build
 
@@ -29,6 +29,7 @@ demo: build
 # Every test, in the plain build and under ASan and UBSan. Ends with "N passed, N failed". A test that fails may be tried once
 # more; tests/unsteady says when.
 test: build asan
+	@tools/setup docs
 	@$(PYTHON) tools/run-tests
 
 # What takes a reader's place: format, analysers, the layer rule, a second compiler.
@@ -39,12 +40,20 @@ bench: build
 	@tools/setup bench
 	@$(PYTHON) bench/run
 
+# The documentation as a static site: open build/site/index.html. A warning is an error.
+docs: build
+	@tools/setup docs
+	@tools/reference
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
 # Ten minutes a target by default: make fuzz SECONDS=60
 fuzz: setup
 	@tools/fuzz $(or $(SECONDS),600)
 
 # The long versions of what `make test` samples. Nothing is tried again.
 soak: build asan
+	@tools/setup docs
 	@ROOST_SOAK=1 $(PYTHON) tools/run-tests
 
 # What is published: dist/ with the source archive and a wheel, tried in a new environment.
@@ -54,6 +63,7 @@ release: setup
 
 format: setup
 	@git ls-files '*.c' '*.h' | xargs .venv/bin/clang-format -i
+	@.venv/bin/ruff check --quiet --fix python tests/python && .venv/bin/ruff format --quiet python tests/python
 
 clean:
 	rm -rf build build-asan build-clang build-fuzz dist

@@ -56,11 +56,11 @@ static void serve(int fd)
     roost_worker_free(worker);
 }
 
-/* A process that runs `work`; returns this side of its channel. */
+/* A process that runs `work`; returns this side of its socket. */
 static int spawn(void (*work)(int))
 {
     int ends[2];
-    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "make a channel");
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "make a socket");
     pid_t pid = fork();
     must(pid >= 0, "fork");
     if (pid == 0) {

@@ -1,5 +1,5 @@
 /* group_memory.c - what a driver holds for each of a thousand workers that it can call, on a whole group: its
- * run, its channels, its logs, its calls.
+ * run, its sockets, its logs, its calls.
  *
  * Usage: group_memory ROOST WORKER     the roost program, and build/adder */
 #include <roost/roost.h>
@@ -46,13 +46,13 @@ static struct roost_group *start(const struct roost_plan *plan, const struct roo
                                  char **argv)
 {
     struct roost_error err = {0};
-    struct roost_run_options options = {.cluster = cluster,
-                                        .placed = roost_plan_component(plan, 0),
-                                        .name = "adder",
-                                        .command = (const char *const[]){argv[2]},
-                                        .command_count = 1,
-                                        .env = (const char *const *)environ,
-                                        .program = argv[1]};
+    struct roost_run_options options = {
+        .cluster = cluster,
+        .single = {.placed = roost_plan_component(plan, 0), .name = "adder"},
+        .command = (const char *const[]){argv[2]},
+        .command_count = 1,
+        .env = (const char *const *)environ,
+        .program = argv[1]};
     struct roost_group *group = roost_group_start(&options, NULL, &err);
     if (!group || roost_group_wait_ready(group, READY_MS, NULL, &err) != ROOST_OK)
         fprintf(stderr, "group_memory: %s\n", err.message);

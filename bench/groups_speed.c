@@ -81,8 +81,10 @@ static struct roost_config *config_new(int slots)
     snprintf(text, sizeof text,
              "roost: {groups: {debug_rollout_only: true, rollout_num_gpus: %d, port_base: 1024}}",
              slots);
-    struct roost_config_options wanted = {
-        .path = "bench.yaml", .text = text, .text_len = strlen(text), .takes_groups_alone = true};
+    struct roost_config_options wanted = {.path = "bench.yaml",
+                                          .text = text,
+                                          .text_len = strlen(text),
+                                          .takes_placement_groups_alone = true};
     struct roost_config *config = roost_config_load(&wanted, NULL, &err);
     if (!config)
         fail(err.message);

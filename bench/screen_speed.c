@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "cli/screen.h"
+#include "cli/screen/screen.h"
 #include "logs/log_tail.h"
 
 enum { ROUNDS = 11, RANKS = 8, FILE_BYTES = 25000000, COPY_BYTES = 128 * 1024 };

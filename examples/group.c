@@ -83,13 +83,13 @@ int main(int argc, char **argv)
     struct roost_packed packed = {.start = 0, .end = 7, .per_process = 2, .stride = 1};
     struct roost_plan *plan =
         cluster ? roost_plan_new_packed(cluster, &(struct roost_scope){0}, &packed, &err) : NULL;
-    struct roost_run_options options = {.cluster = cluster,
-                                        .placed = plan ? roost_plan_component(plan, 0) : NULL,
-                                        .name = "adder",
-                                        .command = (const char *const[]){argv[1]},
-                                        .command_count = 1,
-                                        .env = (const char *const *)environ,
-                                        .program = getenv("ROOST_PROGRAM")};
+    struct roost_run_options options = {
+        .cluster = cluster,
+        .single = {.placed = plan ? roost_plan_component(plan, 0) : NULL, .name = "adder"},
+        .command = (const char *const[]){argv[1]},
+        .command_count = 1,
+        .env = (const char *const *)environ,
+        .program = getenv("ROOST_PROGRAM")};
     struct roost_group *group = plan ? roost_group_start(&options, NULL, &err) : NULL;
     int status = 0;
     if (!group || roost_group_wait_ready(group, 30000, NULL, &err) != ROOST_OK)

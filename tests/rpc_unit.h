@@ -17,7 +17,7 @@
 
 enum { WATCHDOG_MS = 60000, RANKS_MAX = 64 };
 
-/* Links, and the other end of each channel. */
+/* Links, and the other end of each socket. */
 struct net {
     struct links *links;
     int peer[RANKS_MAX];

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 
-static void put_option(const struct command *command, const struct option_spec *option)
+static void put_option(const struct command *command, const struct cli_option *option)
 {
     char letter = option_letter(command, option);
     if (letter)
@@ -15,7 +15,7 @@ static void put_option(const struct command *command, const struct option_spec *
 static void put_command(const struct command *command)
 {
     printf("## roost %s %s\n\n%s\n\n", command->name, command->usage, command->details);
-    for (const struct option_spec *it = command->options; it->name; it++)
+    for (const struct cli_option *it = command->options; it->name; it++)
         put_option(command, it);
 }
 
@@ -24,11 +24,10 @@ int main(void)
     puts("roost(1)\n\n# NAME\n\nroost - place the workers of distributed RL jobs\n\n"
          "# SYNOPSIS\n\n*roost* _COMMAND_ [options] _CONFIG_ [key=value ...]\n\n"
          "# DESCRIPTION\n\n"
-         "roost gives every worker of a distributed RL job its place: a few lines of YAML say "
+         "roost gives every worker of a distributed RL job its place. A few lines of YAML say "
          "which\n"
-         "component sits on which accelerators, robots or nodes; roost checks and shows that plan "
-         "in\n"
-         "milliseconds, with no cluster at hand.\n\n# COMMANDS\n");
+         "component uses which accelerators, robots or nodes. roost checks and shows that plan in\n"
+         "milliseconds, without a cluster.\n\n# COMMANDS\n");
     for (const struct command *const *it = commands; *it; it++)
         put_command(*it);
     puts(
@@ -43,18 +42,17 @@ int main(void)
         "# ENVIRONMENT\n\n"
         "*ROOST_CLUSTER*\n\tThe cluster to plan against when --cluster is not given.\n\n"
         "*ROOST_CGROUP*\n\t*never*: *run* makes no control group.\n\n"
-        "*ROOST_ENGINE*\n\t*local* or *ray*: where *run* runs, and Python's Cluster, when neither "
+        "*ROOST_ENGINE*\n\t*local* or *ray*: the engine of *run* and of Python's Cluster, unless "
         "an "
-        "option\n\tnor an argument says so; over the config's *roost.engine*.\n\n"
-        "*ROOST_NAMESPACE*\n\tSet for every process of a run: its namespace, by which programs "
-        "find "
-        "its managers.\n\n"
+        "option or\n\tan argument names one. It replaces the config's *roost.engine*.\n\n"
+        "*ROOST_NAMESPACE*\n\troost sets it for every process of a run: the namespace by which "
+        "programs\n\tfind the managers of the run.\n\n"
         "*ROOST_PORT_BASE*\n\tThe first port that *run* tries to lease; 20000.\n\n"
-        "*ROOST_PYTHON*\n\tThe Python, with roost and ray, by which Ray is asked; else the one "
-        "beside the "
-        "program.\n\n"
+        "*ROOST_PYTHON*\n\tThe Python, with roost and ray, through which roost asks Ray. The "
+        "default "
+        "is the\n\tone beside the program.\n\n"
         "*XDG_STATE_HOME*, *XDG_RUNTIME_DIR*, *HOME*\n\tWhere runs keep their logs, and their "
         "sockets and leases.\n\n"
-        "*NO_COLOR*\n\tWhen not empty, no colours are used.");
+        "*NO_COLOR*\n\tIf it is not empty, roost uses no colours.");
     return ferror(stdout) != 0;
 }

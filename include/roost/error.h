@@ -1,8 +1,8 @@
-/* error.h - how roost says that something is wrong.
+/* error.h - how roost reports errors and warnings.
  *
- * A failing call fills a struct roost_error on the caller's stack; nothing in it is allocated and it
- * outlives the objects it complains about. Calls that read what a user wrote can report every fault
- * of a file at once: hand them a struct roost_report as well, and read it when they return. */
+ * A failing call fills a struct roost_error on the caller's stack. Nothing in it is allocated, and it
+ * outlives the objects that it is about. Calls that read what a user wrote can report every fault of a
+ * file at once: pass them a struct roost_report as well, and read it when they return. */
 #ifndef ROOST_ERROR_H
 #define ROOST_ERROR_H
 
@@ -52,12 +52,13 @@ enum roost_code {
     X(OVERRIDDEN, "overridden")   /* a variable that roost sets anyway */                          \
     X(EXTRA_NODES, "extra-nodes") /* more nodes than num_nodes */                                  \
     X(NOT_COMPOSED, "defaults")   /* what --hydra did not compose */                               \
-    X(NODE_ORDER, "node-order")   /* node groups over nodes whose order is by address */           \
-    X(MIXED, "mixed")             /* groups that count different things */                         \
+    X(NODE_ORDER, "node-order")   /* node groups over nodes that are ordered by address */         \
+    X(MIXED, "mixed")             /* node groups that count different things */                    \
     X(NOT_BOUND, "bind")          /* `bind` that this version does not apply */                    \
     X(PORTS, "ports")             /* ports that others may take first */                           \
     X(INTERFACES, "interfaces") /* a network interface that differs from RLINF_COMM_NET_DEVICES */ \
-    X(COUNTS, "counts")         /* accelerators of a node that Ray counts otherwise */
+    X(COUNTS, "counts")         /* accelerators of a node that Ray counts otherwise */             \
+    X(NO_SHELL, "no-shell")     /* $NAME in a command that no shell reads */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,
@@ -72,43 +73,45 @@ enum {
     ROOST_ERROR_HINT_MAX = 256,
 };
 
-/* One fault. Line 0 means that it has no place in a file; columns count characters from 1. */
+/* One fault. Line 0 = it has no place in a file. Columns count characters from 1. */
 struct roost_error {
     enum roost_code code;
     char file[ROOST_ERROR_FILE_MAX];
     int32_t line;
     int32_t column;
     char message[ROOST_ERROR_MESSAGE_MAX];
-    char hint[ROOST_ERROR_HINT_MAX]; /* what would be right; may be empty */
+    char hint[ROOST_ERROR_HINT_MAX]; /* how to fix it; may be empty */
 };
 
-/* One entry of a report. All text is borrowed from the report. */
+/* One entry of a report. Its texts are borrowed from the report. */
 struct roost_diagnostic {
     enum roost_code code;       /* ROOST_OK for a warning */
     enum roost_warning warning; /* ROOST_WARN_NONE for an error */
     const char *file;           /* "" = no file */
     int32_t line;               /* 0 = no place */
     int32_t column;
-    int32_t length;          /* characters to underline, at least 1 */
-    const char *message;     /* one line, lower case, no full stop */
-    const char *hint;        /* "" = none */
-    const char *source_line; /* the line it happened in, or what of a long one is around; or NULL */
-    int32_t source_column;   /* column of the first character of source_line */
-    bool source_goes_on;     /* the line has more behind source_line */
+    int32_t length;      /* characters to underline, at least 1 */
+    const char *message; /* one line, lower case, no full stop */
+    const char *hint;    /* "" = none */
+    /* The source line, or the piece of a long line around the fault. NULL = not known. */
+    const char *source_line;
+    int32_t source_column; /* column of the first character of source_line */
+    bool source_goes_on;   /* the line continues after source_line */
 };
 
-/* Everything that was found wrong or worth saying while reading one input. */
+/* All errors and warnings of one input. */
 struct roost_report;
 
 /* An empty report, or NULL without memory. */
 ROOST_API struct roost_report *roost_report_new(void);
 ROOST_API void roost_report_free(struct roost_report *report);
 
-/* How many errors and warnings were reported; beyond a few hundred they are counted, not kept. */
+/* How many errors and warnings were reported. Beyond a few hundred, the report counts them without keeping
+ * them. */
 ROOST_API size_t roost_report_errors(const struct roost_report *report);
 ROOST_API size_t roost_report_warnings(const struct roost_report *report);
 
-/* The kept entries, errors and warnings together, in the order of their places. */
+/* The kept entries: errors and warnings together, in the order of their places. */
 ROOST_API size_t roost_report_count(const struct roost_report *report);
 ROOST_API const struct roost_diagnostic *roost_report_at(const struct roost_report *report,
                                                          size_t index);
@@ -122,8 +125,8 @@ ROOST_API const char *roost_warning_word(enum roost_warning warning);
 /* The exit status that a program ends with after this code. */
 ROOST_API int roost_code_exit(enum roost_code code);
 
-/* The exit status of a whole report: 0 without errors; among several codes an invalid config (3)
- * wins over one that does not fit (4), and a failure of the system (5) over both. */
+/* The exit status of a whole report: 0 without errors. Among several codes, an invalid config (3) wins over
+ * one that does not fit (4), and a failure of the system (5) wins over both. */
 ROOST_API int roost_report_exit(const struct roost_report *report);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
-/* group.h - the driver's side of calls: the processes of one component, and what they answer.
+/* group.h - worker groups, the driver's side of calls: the processes of one component and their answers.
  *
- * roost_group_start runs one component of a plan (see launch.h: the same guardian, supervisor, logs and
- * records) and keeps a channel to each of its processes. A call goes to all ranks or to some; each of
- * them ends in exactly one outcome: a value, an error of the worker's own, or unknown when the worker
- * ended before it answered. A rank that dies takes neither the driver nor the other ranks with it.
+ * roost_group_start runs one component of a plan with the guardian, supervisor, logs and records that
+ * launch.h describes, and keeps a socket to each of its processes. A call goes to all ranks or to some.
+ * For each rank it ends in exactly one outcome: a value, an error of the worker, or unknown if the worker
+ * ended before it answered. A rank that dies ends neither the driver nor the other ranks.
  *
- * A group and its calls may be used from several threads. No thread is started: answers are read while
- * somebody waits, asks roost_call_is_done, or has roost_group_pump called by an event loop. Workers whose
- * answers nobody reads stop when the channel is full; a thread of the program's own that runs a
- * roost_reader keeps them going. */
+ * Several threads may use a group and its calls. The library starts no thread: it reads answers while a
+ * thread waits or calls roost_call_is_done, or when an event loop calls roost_group_pump. If no thread
+ * reads, workers stop once the socket is full. A thread of the program that runs a roost_call_reader
+ * prevents that. */
 #ifndef ROOST_GROUP_H
 #define ROOST_GROUP_H
 
@@ -22,19 +22,23 @@ extern "C" {
 struct roost_group;
 struct roost_call;
 
-/* Starts the processes of one component: options->placed, options->components[0], or that of a plan which
- * has only one. Processes that fail end nobody else, and those that are asked to end have one second
- * unless options->grace_ms says otherwise. Returns when they are being started, see
- * roost_group_wait_ready. NULL with err and report as roost_run_start. */
+/* Checks the name of a worker group: at most 63 letters, digits, '_', '-' and '.'; no ':'. */
+ROOST_API enum roost_code roost_group_name_check(const char *name,
+                                                 struct roost_error *err) ROOST_MUST_USE;
+
+/* Starts the processes of one component: options->single, options->components[0], or the only component of
+ * the plan. A failing process ends no other. Processes that are asked to end have one second, unless
+ * options->grace_ms says otherwise. Returns before the processes are ready: see roost_group_wait_ready.
+ * Fails as roost_run_start does. */
 ROOST_API struct roost_group *roost_group_start(const struct roost_run_options *options,
                                                 struct roost_report *report,
-                                                struct roost_error *err);
+                                                struct roost_error *err) ROOST_MUST_USE;
 
-/* Ends the processes: they are asked by SIGTERM, and what is left after the grace is killed. Calls that
- * are under way have their outcomes then; those that follow are not run. Again: nothing. */
+/* Ends the processes: asks them by SIGTERM and kills the rest after the grace. Calls under way then have
+ * their outcomes, and later calls are not run. A second close does nothing. */
 ROOST_API void roost_group_close(struct roost_group *group);
 
-/* Closes the group and frees it. Its calls must have been freed before. */
+/* Closes the group and frees it. The caller must have freed its calls before. */
 ROOST_API void roost_group_free(struct roost_group *group);
 
 ROOST_API const char *roost_group_name(const struct roost_group *group);
@@ -45,28 +49,29 @@ ROOST_API const char *roost_group_dir(const struct roost_group *group); /* logs 
 /* What is known of a rank. */
 enum roost_rank_state {
     ROOST_RANK_STARTING, /* not ready yet */
-    ROOST_RANK_READY,    /* said so */
-    ROOST_RANK_REFUSED,  /* said that it cannot serve; `bytes` tell why */
-    ROOST_RANK_ENDED,    /* its process has ended; `end` tells how */
+    ROOST_RANK_READY,
+    ROOST_RANK_REFUSED, /* it cannot serve; `bytes` say why */
+    ROOST_RANK_ENDED,   /* its process has ended; `end` says how */
 };
 
 struct roost_rank_info {
     enum roost_rank_state state;
     int32_t pid; /* -1 = not started yet */
-    struct roost_bytes
-        bytes; /* what it said when it became ready or refused; borrowed from the group */
-    struct roost_event end; /* when ENDED */
+    /* What the worker passed to roost_worker_ready or roost_worker_refuse; borrowed from the group. */
+    struct roost_bytes bytes;
+    /* With ROOST_RANK_ENDED. */
+    struct roost_event end;
 };
 ROOST_API struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank);
 
-/* Takes what was noted of the group since the last time, and false when nothing was: why its processes start
- * one by one though a forker was given. For people. */
+/* Takes the newest note for people, such as why the processes are executed although there is a forker. False
+ * if there was none since the last call. */
 ROOST_API bool roost_group_note(struct roost_group *group, char out[ROOST_EVENT_MESSAGE_MAX]);
 
-/* Waits until every rank is ready: ROOST_OK. Fails as soon as one has refused (ROOST_ERR_WORKER), ended
- * (ROOST_ERR_WORKER) or could not be started (as roost_run_start fails), or after `timeout_ms`
- * (ROOST_ERR_TIMEOUT; -1 = no limit), naming the first such rank, which *out_rank (may be NULL) is set
- * to, -1 for none. The group can be used and freed all the same. */
+/* Waits until every rank is ready. Fails as soon as a rank refused or ended (ROOST_ERR_WORKER) or could not
+ * be started (as roost_run_start fails), or after `timeout_ms` (ROOST_ERR_TIMEOUT; -1 = no limit). The
+ * error names the first such rank, and *out_rank (may be NULL) is set to it, -1 for none. The group stays
+ * usable. */
 ROOST_API enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeout_ms,
                                                  int32_t *out_rank,
                                                  struct roost_error *err) ROOST_MUST_USE;
@@ -76,15 +81,15 @@ ROOST_API enum roost_code roost_group_signal(struct roost_group *group, int32_t 
                                              int32_t signal,
                                              struct roost_error *err) ROOST_MUST_USE;
 
-/* Readable (poll) when roost_group_pump has something to do. */
+/* A descriptor that is readable (poll) when roost_group_pump has something to do. */
 ROOST_API int roost_group_fd(const struct roost_group *group);
 
-/* Does what can be done without waiting: takes answers, sends what did not fit before. */
+/* Reads answers and sends what did not fit before; never waits. */
 ROOST_API void roost_group_pump(struct roost_group *group);
 
-/* Writes to `fd`, an eventfd, whenever outcomes have come or ranks have begun or ended, whichever thread has
- * read that: an event loop that watches roost_group_fd alone does not hear of what another one took. `fd` is
- * borrowed until unlisten or the end of the group. False without memory. */
+/* Writes to the eventfd `fd` whenever outcomes came or ranks began or ended, whichever thread read them. An
+ * event loop that watches roost_group_fd alone misses what another thread reads. Borrows `fd` until
+ * roost_group_unlisten or the end of the group. False without memory. */
 ROOST_API bool roost_group_listen(struct roost_group *group, int fd) ROOST_MUST_USE;
 ROOST_API void roost_group_unlisten(struct roost_group *group, int fd);
 
@@ -93,8 +98,8 @@ ROOST_API void roost_group_unlisten(struct roost_group *group, int fd);
 enum roost_outcome_kind {
     ROOST_OUTCOME_PENDING, /* none yet */
     ROOST_OUTCOME_VALUE,   /* `bytes` is the answer */
-    ROOST_OUTCOME_ERROR,   /* `bytes` is the worker's own error */
-    ROOST_OUTCOME_UNKNOWN, /* it ended, or the time of the call was up: whether it ran is not known */
+    ROOST_OUTCOME_ERROR,   /* `bytes` is the error of the worker */
+    ROOST_OUTCOME_UNKNOWN, /* the worker ended, or the time was up: the method may have run */
     ROOST_OUTCOME_NOT_RUN, /* its process had ended before the call */
 };
 ROOST_API const char *roost_outcome_word(enum roost_outcome_kind kind);
@@ -102,60 +107,68 @@ ROOST_API const char *roost_outcome_word(enum roost_outcome_kind kind);
 struct roost_outcome {
     int32_t rank;
     enum roost_outcome_kind kind;
-    struct roost_bytes bytes; /* borrowed from the call */
-    const char *why; /* UNKNOWN and NOT_RUN: in words; "" otherwise; borrowed from the call */
+    /* Borrowed from the call, as is `why`. */
+    struct roost_bytes bytes;
+    /* The reason of UNKNOWN and NOT_RUN, as text; otherwise "". */
+    const char *why;
 };
 
 struct roost_call_options {
     const char *method;
-    const struct roost_bytes *bytes; /* the payload, in pieces; copied during the call */
+    /* The payload, in pieces. roost_group_call copies it. */
+    const struct roost_bytes *bytes;
     size_t byte_count;
-    const int32_t *ranks; /* whom to call, in the order of the outcomes; NULL = all */
+    /* The ranks to call, in the order of the outcomes. NULL = all. */
+    const int32_t *ranks;
     size_t rank_count;
-    int32_t timeout_ms; /* outcomes that have not come by then are unknown; 0 = no limit */
-    /* Asked five times a second while there is no room: true = give up. NULL = wait for it. */
+    /* Outcomes that have not come by then are unknown. 0 = no limit. */
+    int32_t timeout_ms;
+    /* Asked five times a second while there is no room; true gives up. NULL = wait. */
     bool (*is_stopped)(void *ctx);
     void *stop_ctx;
 };
 
-/* Sends a request to every rank asked, without waiting for answers; it waits only for room when a rank
- * is far behind. NULL when nothing was sent to anybody, or when it was given up while it waited: then
- * the first of the ranks may have it. */
+/* Sends a request to the ranks and does not wait for answers; it waits only for room if a rank is far
+ * behind. NULL if it sent nothing, or if `is_stopped` gave up: then some of the ranks may have the
+ * request. */
 ROOST_API struct roost_call *roost_group_call(struct roost_group *group,
                                               const struct roost_call_options *options,
-                                              struct roost_error *err);
+                                              struct roost_error *err) ROOST_MUST_USE;
 
-/* Waits until each rank has its outcome; false when that took longer than `timeout_ms` (-1 = no limit). */
+/* Waits until each rank has its outcome. False after `timeout_ms` (-1 = no limit). */
 ROOST_API bool roost_call_wait(struct roost_call *call, int32_t timeout_ms);
 
-/* Whether each rank has its outcome; takes what has come, never waits. */
+/* Whether each rank has its outcome. Reads what has come; never waits. */
 ROOST_API bool roost_call_is_done(struct roost_call *call);
 
-/* Outcomes in the order of the ranks asked; good until the call is freed. */
+/* Outcomes in the order of the ranks; valid until the call is freed. */
 ROOST_API size_t roost_call_count(const struct roost_call *call);
 ROOST_API struct roost_outcome roost_call_outcome(struct roost_call *call, size_t index);
 
-/* Forgets the call; what is answered later is dropped. */
+/* Forgets the call; later answers are dropped. */
 ROOST_API void roost_call_free(struct roost_call *call);
 
-/* --- reading while nobody waits --- */
+/* --- reading while no thread waits --- */
 
-/* Reads for groups whose requests have had no answer for some milliseconds while nobody waits, until each
- * has one. Who waits right after a call reads for itself and does not notice it. What was answered is kept
- * in the calls until they are freed, however much that is. */
-struct roost_reader;
+/* Reads the answers of groups whose requests have waited for some milliseconds while no thread waits for
+ * them. A thread that waits right after its call reads for itself and is not disturbed. The calls keep all
+ * answers, however large, until they are freed. */
+struct roost_call_reader;
 
-ROOST_API struct roost_reader *roost_reader_new(void); /* NULL without memory or descriptors */
-/* Nobody runs it any more, and its groups are closed. */
-ROOST_API void roost_reader_free(struct roost_reader *reader);
+/* NULL without memory or descriptors. */
+ROOST_API struct roost_call_reader *roost_call_reader_new(void);
 
-/* The group is read for from now on, until it is closed; one reader a group. False without memory. */
-ROOST_API bool roost_reader_add(struct roost_reader *reader,
-                                struct roost_group *group) ROOST_MUST_USE;
-ROOST_API bool roost_reader_has_groups(struct roost_reader *reader);
+/* No thread may run it any more, and its groups must be closed. */
+ROOST_API void roost_call_reader_free(struct roost_call_reader *reader);
 
-/* Reads until the last group is closed, and returns at once when there is none. For one thread. */
-ROOST_API void roost_reader_run(struct roost_reader *reader);
+/* Reads for this group from now on until it is closed. A group has at most one reader. False without
+ * memory. */
+ROOST_API bool roost_call_reader_add(struct roost_call_reader *reader,
+                                     struct roost_group *group) ROOST_MUST_USE;
+ROOST_API bool roost_call_reader_has_groups(struct roost_call_reader *reader);
+
+/* Reads until the last group is closed; returns at once if there is none. For one thread. */
+ROOST_API void roost_call_reader_run(struct roost_call_reader *reader);
 
 #ifdef __cplusplus
 }

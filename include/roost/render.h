@@ -1,4 +1,5 @@
-/* render.h - plans and reports as text and JSON. Pure: the same value gives the same bytes. */
+/* render.h - writes plans, bundles, reports and clusters as text and JSON. Pure: the same value gives the
+ * same bytes. */
 #ifndef ROOST_RENDER_H
 #define ROOST_RENDER_H
 
@@ -9,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Takes bytes as they are made; false stops the rendering. */
+/* Receives the bytes piece by piece; false stops the rendering. */
 typedef bool (*roost_write_fn)(void *ctx, const char *bytes, size_t len);
 
 struct roost_text_style {
@@ -17,29 +18,28 @@ struct roost_text_style {
     bool has_color; /* use colours */
 };
 
-/* One JSON document with everything a plan knows. `component` limits it to one (NULL = all) and must
- * exist. ROOST_ERR_IO when `write` refused, ROOST_ERR_MEMORY without memory. */
+/* One JSON document with everything that the plan holds. `component` (NULL = all) selects one, which must
+ * exist. ROOST_ERR_IO: `write` returned false. ROOST_ERR_MEMORY: there is not enough memory. */
 ROOST_API enum roost_code roost_render_plan_json(const struct roost_plan *plan,
                                                  const struct roost_cluster *cluster,
                                                  const char *component, roost_write_fn write,
                                                  void *ctx) ROOST_MUST_USE;
 
-/* The same as a table for people; rows that differ only in their ranks are folded. */
+/* The same as a table. Rows that differ only in their ranks are folded into one. */
 ROOST_API enum roost_code roost_render_plan_text(const struct roost_plan *plan,
                                                  const struct roost_cluster *cluster,
                                                  const char *component,
                                                  const struct roost_text_style *style,
                                                  roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
-/* Placement groups: one JSON document, or tables for people in which engines that look alike are
- * folded. */
-ROOST_API enum roost_code roost_render_groups_json(const struct roost_bundles *bundles,
-                                                   roost_write_fn write, void *ctx) ROOST_MUST_USE;
-ROOST_API enum roost_code roost_render_groups_text(const struct roost_bundles *bundles,
-                                                   const struct roost_text_style *style,
-                                                   roost_write_fn write, void *ctx) ROOST_MUST_USE;
+/* Placement groups as one JSON document, or as tables. The tables fold engines that look alike. */
+ROOST_API enum roost_code roost_render_bundles_json(const struct roost_bundles *bundles,
+                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
+ROOST_API enum roost_code roost_render_bundles_text(const struct roost_bundles *bundles,
+                                                    const struct roost_text_style *style,
+                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
-/* Every entry with its line, a caret and the cure. */
+/* Every entry with its source line, a caret and the hint. */
 ROOST_API enum roost_code roost_render_report_text(const struct roost_report *report,
                                                    const struct roost_text_style *style,
                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
@@ -48,7 +48,7 @@ ROOST_API enum roost_code roost_render_report_text(const struct roost_report *re
 ROOST_API enum roost_code roost_render_report_json(const struct roost_report *report,
                                                    roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
-/* The nodes of a cluster as a table, a line a node. */
+/* The nodes of a cluster as a table, one line per node. */
 ROOST_API enum roost_code roost_render_cluster_text(const struct roost_cluster *cluster,
                                                     roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
@@ -56,12 +56,6 @@ ROOST_API enum roost_code roost_render_cluster_text(const struct roost_cluster *
  * roost_cluster_new reads the same nodes. */
 ROOST_API enum roost_code roost_render_cluster_json(const struct roost_cluster *cluster,
                                                     roost_write_fn write, void *ctx) ROOST_MUST_USE;
-
-/* A cluster as the managers of a run on this machine tell it: the nodes and groups of a snapshot and the
- * config, which may be NULL, with what was put over it. It is the `view` of a run and of a keeper. */
-ROOST_API enum roost_code roost_render_view_json(const struct roost_cluster *cluster,
-                                                 const struct roost_config *config,
-                                                 roost_write_fn write, void *ctx) ROOST_MUST_USE;
 
 #ifdef __cplusplus
 }

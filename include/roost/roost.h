@@ -1,4 +1,6 @@
-/* roost.h - all of roost: include this one. */
+/* roost.h - what a program needs to plan, run and call: include this one.
+ *
+ * Engines and bindings of other languages also use the headers in <roost/engine/>. */
 #ifndef ROOST_ROOST_H
 #define ROOST_ROOST_H
 
@@ -8,11 +10,9 @@
 #include <roost/error.h>
 #include <roost/group.h>
 #include <roost/launch.h>
-#include <roost/part.h>
+#include <roost/lines.h>
 #include <roost/plan.h>
 #include <roost/port.h>
-#include <roost/process.h>
-#include <roost/registry.h>
 #include <roost/render.h>
 #include <roost/version.h>
 #include <roost/worker.h>

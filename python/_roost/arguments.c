@@ -27,19 +27,19 @@ bool texts_open(struct binding *binding, struct texts *out, PyObject *sequence, 
     *out = (struct texts){0};
     /* A set has no order, and a str would come apart into letters. */
     if (PySequence_Check(sequence) && !PyUnicode_Check(sequence))
-        out->keeper = PySequence_Tuple(sequence);
-    if (!out->keeper) {
+        out->owner = PySequence_Tuple(sequence);
+    if (!out->owner) {
         if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))
             PyErr_Format(PyExc_TypeError, "%s must be a sequence of str, not %R", what, sequence);
         return false;
     }
-    out->count = PyTuple_Size(out->keeper);
+    out->count = PyTuple_Size(out->owner);
     out->texts = PyMem_Calloc((size_t)out->count + 1, sizeof *out->texts);
     bool is_good = out->texts != NULL;
     if (!is_good)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; is_good && i < out->count; i++) {
-        PyObject *item = PyTuple_GetItem(out->keeper, i);
+        PyObject *item = PyTuple_GetItem(out->owner, i);
         if (PyUnicode_Check(item))
             out->texts[i] = binding_text(binding, item, what);
         else
@@ -54,7 +54,7 @@ bool texts_open(struct binding *binding, struct texts *out, PyObject *sequence, 
 void texts_close(struct texts *texts)
 {
     PyMem_Free(texts->texts);
-    Py_XDECREF(texts->keeper);
+    Py_XDECREF(texts->owner);
     *texts = (struct texts){0};
 }
 

@@ -8,22 +8,26 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <roost/engine/agent.h>
+#include <roost/engine/cluster.h>
+#include <roost/engine/process.h>
+#include <roost/engine/registry.h>
 #include <roost/roost.h>
 
-/* How values become messages; functions of Python, set by roost._codec. */
+/* How values become messages; functions of Python, set by roost._work.codec. */
 struct codec {
     PyObject *all; /* a tuple, which holds those below; NULL = not set */
     PyObject *encode, *decode, *unpickle;
     PyObject *marshal, *version, *unmarshal; /* marshal(value, version) */
-    Py_ssize_t large; /* bytes of this length are worth a part of their own */
+    Py_ssize_t large; /* bytes of this length are worth a piece of their own */
 };
 
 struct binding {
     PyObject *error, *rank_error; /* exception classes */
     PyTypeObject *config, *cluster, *plan, *strategy, *placements, *placement, *column;
-    PyTypeObject *group, *caller, *call, *answer, *reader, *worker_channel, *request;
-    PyTypeObject *keeper, *client, *managers;
-    PyTypeObject *processes, *leases, *carrier;
+    PyTypeObject *group, *caller, *call, *answer, *reader, *worker_socket, *request;
+    PyTypeObject *server, *client, *managers;
+    PyTypeObject *processes, *leases, *link;
     PyObject *accelerator_types; /* a tuple, by enum roost_accelerator */
     struct codec codec;
 };
@@ -56,7 +60,7 @@ const char *binding_text(struct binding *binding, PyObject *value, const char *w
 struct texts {
     const char **texts;
     Py_ssize_t count;
-    PyObject *keeper;
+    PyObject *owner;
 };
 
 /* Fills *out from a sequence of str; false with an exception that names `what`. */
@@ -92,8 +96,8 @@ const struct roost_cluster *cluster_value(PyObject *cluster);
 /* Take the value, also on failure, and the list of warnings. */
 PyObject *cluster_take(PyTypeObject *type, struct roost_cluster *value, PyObject *warnings);
 
-/* The class method Cluster.from_parts(nodes, groups). */
-PyObject *cluster_from_parts(PyObject *class, PyObject *args);
+/* The class method Cluster.from_description(nodes, groups). */
+PyObject *cluster_from_description(PyObject *class, PyObject *args);
 
 /* Takes the plan, also on failure. */
 PyObject *plan_take(struct binding *binding, struct roost_plan *plan);
@@ -134,15 +138,15 @@ PyObject *placement_new(PyTypeObject *type, PyObject *placements,
  * static. */
 PyObject *column_new(struct binding *binding, PyObject *owner, const struct column_entry *entry);
 
-/* Waits for the next request of a channel object, -1 = without a limit; *out NULL when time was up or the
+/* Waits for the next request of a socket object, -1 = without a limit; *out NULL when time was up or the
  * driver has gone. False with an exception. */
-bool channel_take(PyObject *channel, int32_t wait_ms, struct roost_request **out);
+bool socket_take(PyObject *socket, int32_t wait_ms, struct roost_request **out);
 
-/* The method WorkerChannel.serve (serve.c). */
-PyObject *channel_serve(PyObject *channel, PyObject *args);
+/* The method WorkerSocket.serve (serve.c). */
+PyObject *socket_serve(PyObject *socket, PyObject *args);
 
-/* A request that came over a channel object, which it holds. Takes it, also on failure. */
-PyObject *request_take(PyObject *channel, struct roost_request *request);
+/* A request that came over a socket object, which it holds. Takes it, also on failure. */
+PyObject *request_take(PyObject *socket, struct roost_request *request);
 
 /* Functions of the module: the signal kills the process; processes of the user may trace this one. */
 PyObject *binding_die_on(PyObject *module, PyObject *number);
@@ -180,7 +184,7 @@ PyObject *binding_set_codec(PyObject *module, PyObject *args);
 
 /* A Python value as the bytes of a call. */
 struct message {
-    PyObject *data; /* of a plain value, in `plain`; otherwise the codec's parts are in `pieces` */
+    PyObject *data; /* of a plain value, in `plain`; otherwise the codec's pieces are in `pieces` */
     struct roost_bytes plain[2];
     struct pieces pieces;
     const struct roost_bytes *bytes; /* whichever it is */
@@ -198,8 +202,8 @@ PyObject *message_read_small(const struct binding *binding, struct roost_bytes m
 PyObject *message_read(const struct binding *binding, PyObject *owner);
 
 /* "NAME=value" texts, NULL-terminated, from a mapping, in the encoding of the file system; NULL with an
- * exception. Free with PyMem_Free; *out_keeper keeps them alive. */
-const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper);
+ * exception. Free with PyMem_Free; *out_owner keeps them alive. */
+const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_owner);
 
 /* Bytes of a document, grown without the GIL; free them. */
 struct document {
@@ -216,14 +220,17 @@ bool binding_timeout(PyObject *seconds, int32_t *out_ms);
 /* The next slice of a wait, short enough to hear signals in between; -1 = no limit. */
 int32_t binding_slice(int32_t *left_ms);
 
-/* Calls the processes of a group object; a Call, or NULL with an exception. */
-PyObject *group_call(PyObject *group, const struct roost_call_options *options);
+/* Calls the processes of a group object; an object of `type` (NULL = Call), or NULL with an exception. */
+PyObject *group_call(PyObject *group, const struct roost_call_options *options, PyTypeObject *type,
+                     PyObject *site);
 bool group_is_closed(PyObject *group);
 /* Hands the group over to a reader, whose object it holds; false with an exception. */
-bool group_read_by(PyObject *group, PyObject *reader, struct roost_reader *value);
+bool group_read_by(PyObject *group, PyObject *reader, struct roost_call_reader *value);
 
-/* A call on its way; takes it, also on failure. */
-PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call);
+/* A call on its way, of the type Call or a type that derives from it; `site` may be NULL. Takes the call,
+ * also on failure. */
+PyObject *call_new(const struct binding *binding, PyTypeObject *type, PyObject *group,
+                   PyObject *site, struct roost_call *call);
 
 /* {component, rank, life, ...} of a life that has ended. */
 PyObject *binding_end(const struct roost_event *end);
@@ -244,15 +251,28 @@ PyObject *binding_check_address(PyObject *module, PyObject *text);
 PyObject *binding_check_group_name(PyObject *module, PyObject *text);
 PyObject *binding_check_variable(PyObject *module, PyObject *text);
 
+/* Functions of the module, for drivers (driver.c): which engine, the environment's settings, how messages
+ * name ranks. */
+PyObject *binding_choose_engine(PyObject *module, PyObject *args);
+PyObject *binding_settings(PyObject *module, PyObject *environ);
+PyObject *binding_ranks_text(PyObject *module, PyObject *ranks);
+PyObject *binding_readiness(PyObject *module, PyObject *args);
+/* Adds engines and LATE_NAMED to the module. */
+bool driver_add_words(PyObject *module);
+
+/* Functions of the module: workers' lines, and whether colours are on (lines.c). */
+PyObject *binding_show_lines(PyObject *module, PyObject *args);
+PyObject *binding_color_is_on(PyObject *module, PyObject *args);
+
 /* A function of the module: a cluster and its config as managers tell them. */
 PyObject *binding_view(PyObject *module, PyObject *args);
 
-extern PyType_Spec keeper_spec, client_spec, managers_spec;
+extern PyType_Spec registry_server_spec, client_spec, managers_spec;
 extern PyType_Spec config_spec, cluster_spec, plan_spec, strategy_spec, placements_spec,
-    placement_spec, column_spec, worker_channel_spec, request_spec;
-extern PyType_Spec processes_spec, leases_spec, carrier_spec;
+    placement_spec, column_spec, worker_socket_spec, request_spec;
+extern PyType_Spec processes_spec, leases_spec, agent_link_spec;
 
-/* Adds PART_JOIN, ... of roost/part.h to the module. */
-bool carrier_add_words(PyObject *module);
+/* Adds AGENT_JOIN, ... of roost/engine/agent.h to the module. */
+bool agent_link_add_words(PyObject *module);
 
 #endif

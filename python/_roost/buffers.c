@@ -49,13 +49,13 @@ PyObject *pieces_send(PyObject *self, PyObject *sequence, sending *send)
 {
     struct roost_error error;
     enum roost_code code;
-    struct pieces parts;
-    if (!pieces_open(&parts, sequence, "parts"))
+    struct pieces pieces;
+    if (!pieces_open(&pieces, sequence, "pieces"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = send(self, parts.bytes, (size_t)parts.count, &error);
+    code = send(self, pieces.bytes, (size_t)pieces.count, &error);
     Py_END_ALLOW_THREADS
-    pieces_close(&parts);
+    pieces_close(&pieces);
     if (code != ROOST_OK)
         return binding_raise(binding_of(Py_TYPE(self)), &error, NULL, NULL);
     Py_RETURN_NONE;
@@ -76,29 +76,29 @@ static PyObject *entry_of(PyObject *pair, const char *what)
     return bytes;
 }
 
-const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_keeper)
+const char **binding_environment(PyObject *mapping, const char *what, PyObject **out_owner)
 {
     PyObject *items = PyMapping_Items(mapping);
     Py_ssize_t count = items ? PyList_Size(items) : 0;
-    PyObject *keeper = items ? PyList_New(0) : NULL;
-    const char **texts = keeper ? PyMem_Calloc((size_t)count + 1, sizeof *texts) : NULL;
+    PyObject *owner = items ? PyList_New(0) : NULL;
+    const char **texts = owner ? PyMem_Calloc((size_t)count + 1, sizeof *texts) : NULL;
     bool is_good = texts != NULL;
     for (Py_ssize_t i = 0; is_good && i < count; i++) {
         PyObject *entry = entry_of(PyList_GetItem(items, i), what);
-        is_good = entry && PyList_Append(keeper, entry) == 0;
+        is_good = entry && PyList_Append(owner, entry) == 0;
         if (is_good)
             texts[i] = PyBytes_AsString(entry);
         Py_XDECREF(entry);
     }
     Py_XDECREF(items);
     if (is_good) {
-        *out_keeper = keeper;
+        *out_owner = owner;
         return texts;
     }
     if (!PyErr_Occurred())
         PyErr_NoMemory();
     PyMem_Free(texts);
-    Py_XDECREF(keeper);
+    Py_XDECREF(owner);
     return NULL;
 }
 

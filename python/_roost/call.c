@@ -4,21 +4,26 @@
 
 struct call_object {
     PyObject_HEAD
+    const struct binding
+        *binding;    /* a class of Python's that derives from ours has no module state */
     PyObject *group; /* lives as long as its calls */
+    PyObject *site;  /* what the calls of a Caller have in common; NULL = none */
     struct roost_call *call;
     unsigned
         owner; /* a fork of it would take the driver's answers, and locks that nobody there lets go */
 };
 
-PyObject *call_new(struct binding *binding, PyObject *group, struct roost_call *call)
+PyObject *call_new(const struct binding *binding, PyTypeObject *type, PyObject *group,
+                   PyObject *site, struct roost_call *call)
 {
-    struct call_object *self = binding_alloc(binding->call);
+    struct call_object *self = binding_alloc(type);
     if (!self) {
         roost_call_free(call);
         return NULL;
     }
-    Py_INCREF(group);
-    self->group = group;
+    self->binding = binding;
+    self->group = Py_NewRef(group);
+    self->site = Py_XNewRef(site);
     self->call = call;
     self->owner = binding_forks();
     return (PyObject *)self;
@@ -41,6 +46,7 @@ static void dealloc(PyObject *self)
     if (it->owner == binding_forks())
         roost_call_free(it->call);
     Py_XDECREF(it->group);
+    Py_XDECREF(it->site);
     binding_dealloc(self);
 }
 
@@ -96,7 +102,7 @@ static PyObject *answer_new(PyObject *call, struct roost_bytes bytes)
     enum { COPIED_MAX = 4096 }; /* below, a copy costs less than an object that keeps the call */
     if (bytes.len <= COPIED_MAX)
         return PyBytes_FromStringAndSize(bytes.at, (Py_ssize_t)bytes.len);
-    struct answer_object *self = binding_alloc(binding_of(Py_TYPE(call))->answer);
+    struct answer_object *self = binding_alloc(((struct call_object *)call)->binding->answer);
     if (!self)
         return NULL;
     Py_INCREF(call);
@@ -118,7 +124,7 @@ static int answer_buffer(PyObject *self, Py_buffer *view, int flags)
                              1, flags);
 }
 
-static PyObject *outcomes(PyObject *self, PyObject *nothing)
+static PyObject *endings(PyObject *self, PyObject *nothing)
 {
     struct roost_call *call = call_of(self);
     PyObject *list = call ? PyList_New(0) : NULL;
@@ -139,7 +145,7 @@ static PyObject *outcomes(PyObject *self, PyObject *nothing)
  * exception that reading it raised. */
 static PyObject *read_answer(PyObject *self, struct roost_outcome outcome)
 {
-    const struct binding *binding = binding_of(Py_TYPE(self));
+    const struct binding *binding = ((struct call_object *)self)->binding;
     PyObject *answer = NULL, *owner = NULL;
     if (outcome.kind != ROOST_OUTCOME_VALUE)
         return NULL;
@@ -192,14 +198,27 @@ static PyObject *values(PyObject *self, PyObject *seconds)
 static PyMethodDef methods[] = {
     {"wait", wait, METH_O, "Until each rank has its outcome; False after so many seconds."},
     {"done", done, METH_NOARGS, "Whether each rank has its outcome."},
-    {"outcomes", outcomes, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
+    {"endings", endings, METH_NOARGS, "[(rank, kind, answer, why)] in the order of the ranks"},
     {"values", values, METH_O,
      "Waits so many seconds: ([value], [answer]) of all ranks, or None when not all have one."},
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *get_site(PyObject *self, void *closure)
+{
+    PyObject *site = ((struct call_object *)self)->site;
+    (void)closure;
+    return Py_NewRef(site ? site : Py_None);
+}
+
+static PyGetSetDef fields[] = {
+    {"site", get_site, NULL, "what the calls of its Caller have in common", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "A call on its way to the ranks of a group."},
+    {Py_tp_getset, fields},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
     {0, NULL},
@@ -208,7 +227,8 @@ static PyType_Slot slots[] = {
 PyType_Spec call_spec = {
     .name = "roost.Call",
     .basicsize = sizeof(struct call_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_BASETYPE,
     .slots = slots,
 };
 

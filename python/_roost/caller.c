@@ -7,6 +7,7 @@ struct caller_object {
     PyObject *method; /* its name */
     PyObject *site;   /* what the calls have in common, for `make` */
     PyObject *make;   /* make(site, call): what a call answers with */
+    PyObject *type;   /* of the call: Call, or a class that derives from it */
     const char *name; /* memory of `method` */
     struct rank_list ranks;
 };
@@ -20,6 +21,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(it->group);
     Py_VISIT(it->site);
     Py_VISIT(it->make);
+    Py_VISIT(it->type);
     return 0;
 }
 
@@ -29,6 +31,7 @@ static void dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(it->site);
     Py_XDECREF(it->make);
+    Py_XDECREF(it->type);
     Py_XDECREF(it->group);
     Py_XDECREF(it->method);
     rank_list_close(&it->ranks);
@@ -37,13 +40,17 @@ static void dealloc(PyObject *self)
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
 {
-    static char *names[] = {"group", "method", "ranks", "make", "site", NULL};
+    static char *names[] = {"group", "method", "ranks", "make", "site", "type", NULL};
     struct binding *binding = binding_of(type);
-    PyObject *group, *method, *ranks, *make, *site;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "OUOOO:Caller", names, &group, &method, &ranks,
-                                     &make, &site) ||
+    PyObject *group, *method, *ranks, *make, *site, *call_type;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OUOOOO:Caller", names, &group, &method, &ranks,
+                                     &make, &site, &call_type) ||
         !binding_want(group, binding->group, "group"))
         return NULL;
+    if (!PyType_Check(call_type) || !PyType_IsSubtype((PyTypeObject *)call_type, binding->call)) {
+        PyErr_Format(PyExc_TypeError, "type must derive from Call, not %R", call_type);
+        return NULL;
+    }
     const char *name = binding_text(binding, method, "method");
     struct caller_object *self = name ? binding_alloc(type) : NULL;
     if (!self)
@@ -52,6 +59,7 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
     self->method = Py_NewRef(method);
     self->site = Py_NewRef(site);
     self->make = Py_NewRef(make);
+    self->type = Py_NewRef(call_type);
     self->name = name;
     if (rank_list_open(binding, &self->ranks, ranks))
         return (PyObject *)self;
@@ -76,7 +84,7 @@ static PyObject *send_arguments(const struct caller_object *it, const struct bin
                                          .byte_count = message.count,
                                          .ranks = it->ranks.numbers,
                                          .rank_count = it->ranks.count};
-    PyObject *call = group_call(it->group, &options);
+    PyObject *call = group_call(it->group, &options, (PyTypeObject *)it->type, it->site);
     message_close(&message);
     return call;
 }

@@ -1,5 +1,5 @@
 /* cluster.c - the type Cluster: found by the library, or described by Python objects
- * (cluster_parts.c). */
+ * (cluster_described.c). */
 #include "binding.h"
 
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static PyObject *label_list(const struct roost_cluster *cluster, int32_t node_ra
 {
     struct roost_node_group group;
     PyObject *labels = PyList_New(0);
-    for (size_t g = 0; labels && roost_cluster_group(cluster, g, &group); g++)
+    for (size_t g = 0; labels && roost_cluster_node_group(cluster, g, &group); g++)
         if (has_node(&group, node_rank))
             binding_append(&labels, PyUnicode_FromString(group.label));
     return labels;
@@ -146,7 +146,7 @@ static PyObject *locate(PyObject *self, PyObject *args)
                              &local_rank))
         return Py_BuildValue("(ii)", (int)node_rank, (int)local_rank);
     struct roost_node_group it = {.label = ""};
-    roost_cluster_group(cluster_value(self), (size_t)group, &it);
+    roost_cluster_node_group(cluster_value(self), (size_t)group, &it);
     PyErr_Format(binding->rank_error,
                  "hardware_rank %d is out of range: node group '%s' has %lld ranks",
                  (int)hardware_rank, it.label, (long long)it.resource_count);
@@ -177,9 +177,9 @@ static PyObject *get_groups(PyObject *self, void *closure)
     (void)closure;
     const struct roost_cluster *cluster = cluster_value(self);
     PyObject *groups = PyList_New(0);
-    for (size_t g = 0; groups && g < roost_cluster_group_count(cluster); g++) {
+    for (size_t g = 0; groups && g < roost_cluster_node_group_count(cluster); g++) {
         struct roost_node_group group;
-        roost_cluster_group(cluster, g, &group);
+        roost_cluster_node_group(cluster, g, &group);
         PyObject *ranks = binding_int_list(group.node_ranks, group.node_count);
         binding_append(&groups, ranks ? Py_BuildValue("(szOL)", group.label, group.hardware_type,
                                                       ranks, (long long)group.resource_count)
@@ -221,7 +221,7 @@ PyObject *binding_view(PyObject *module, PyObject *args)
     const struct roost_config *written = config == Py_None ? NULL : config_value(config);
     enum roost_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_render_view_json(cluster_value(cluster), written, document_keep, &document);
+    code = roost_render_cluster_view(cluster_value(cluster), written, document_keep, &document);
     Py_END_ALLOW_THREADS
     PyObject *bytes = code == ROOST_OK
                           ? PyBytes_FromStringAndSize(document.bytes, (Py_ssize_t)document.len)
@@ -243,7 +243,8 @@ static PyGetSetDef fields[] = {
 static PyMethodDef methods[] = {
     {"node", get_node, METH_O, "a node as a dict"},
     {"locate", locate, METH_VARARGS, "locate(group index, rank) -> (node rank, local rank)"},
-    {"from_parts", cluster_from_parts, METH_VARARGS | METH_CLASS, "from_parts(nodes, groups)"},
+    {"from_description", cluster_from_description, METH_VARARGS | METH_CLASS,
+     "from_description(nodes, groups)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -81,7 +81,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &PyTuple_Type, &paths, &env, &model, &groups))
         return NULL;
     struct roost_config_options options = {
-        .path = path, .reads_model = model, .takes_groups_alone = groups};
+        .path = path, .reads_model = model, .takes_placement_groups_alone = groups};
     if (text != Py_None && !take_text(text, paths ? paths : Py_None, &options))
         return NULL;
     struct texts variables = {0}, keys = {0};
@@ -130,7 +130,7 @@ static int32_t next_group_node(const struct roost_config *config, size_t group, 
                                int32_t from)
 {
     (void)env;
-    return roost_config_group_node(config, group, from);
+    return roost_config_node_group_node(config, group, from);
 }
 
 static PyObject *node_list(const struct roost_config *config, size_t group, size_t env,
@@ -185,8 +185,8 @@ static PyObject *get_secret_variables(PyObject *self, void *closure)
     (void)closure;
     const struct roost_config *config = config_value(self);
     PyObject *names = PyList_New(0);
-    struct roost_group_config group;
-    for (size_t g = 0; roost_config_group(config, g, &group); g++) {
+    struct roost_node_group_config group;
+    for (size_t g = 0; roost_config_node_group(config, g, &group); g++) {
         struct roost_env_var var;
         for (size_t e = 0; e < group.env_count; e++)
             for (size_t v = 0; names && roost_config_env_var(config, g, e, v, &var); v++)
@@ -203,9 +203,9 @@ static PyObject *get_groups(PyObject *self, void *closure)
     (void)closure;
     const struct roost_config *config = config_value(self);
     PyObject *list = PyList_New(0);
-    for (size_t g = 0; list && g < roost_config_group_count(config); g++) {
-        struct roost_group_config group;
-        roost_config_group(config, g, &group);
+    for (size_t g = 0; list && g < roost_config_node_group_count(config); g++) {
+        struct roost_node_group_config group;
+        roost_config_node_group(config, g, &group);
         PyObject *nodes = node_list(config, g, 0, next_group_node);
         PyObject *envs = env_list(config, g, group.env_count);
         binding_append(&list,

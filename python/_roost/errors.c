@@ -34,6 +34,7 @@ PyObject *python_words(PyObject *module, PyObject *hint)
         {"pass --hydra", "pass the config that Hydra has composed"},
         {"pass --cluster 2x8, a snapshot, or local",
          "pass cluster='2x8', a snapshot, or 'local' to Cluster"},
+        {"drop --cluster and", "drop cluster= and"},
     };
     (void)module;
     Py_INCREF(hint);
@@ -87,23 +88,34 @@ static PyObject *place_text(const char *file, int32_t line, int32_t column, PyOb
     return place;
 }
 
+/* "place: message" */
+static PyObject *message_text(const struct fault *fault, PyObject *paths)
+{
+    PyObject *place = place_text(fault->file, fault->line, fault->column, paths);
+    PyObject *message = decode(fault->message), *text = NULL;
+    if (place && message)
+        text = PyUnicode_FromFormat("%U%s%U", place, PyUnicode_GetLength(place) > 0 ? ": " : "",
+                                    message);
+    Py_XDECREF(place);
+    Py_XDECREF(message);
+    return text;
+}
+
 /* "place: message (hint)" */
 static PyObject *fault_text(const struct fault *fault, PyObject *paths)
 {
-    PyObject *place = place_text(fault->file, fault->line, fault->column, paths);
-    PyObject *message = decode(fault->message), *hint = hint_text(fault->hint), *text = NULL;
-    if (place && message && hint) {
-        bool has_place = PyUnicode_GetLength(place) > 0, has_hint = PyUnicode_GetLength(hint) > 0;
-        text = PyUnicode_FromFormat("%U%s%U%s%U%s", place, has_place ? ": " : "", message,
-                                    has_hint ? " (" : "", hint, has_hint ? ")" : "");
+    PyObject *message = message_text(fault, paths), *hint = hint_text(fault->hint), *text = NULL;
+    if (message && hint) {
+        bool has_hint = PyUnicode_GetLength(hint) > 0;
+        text = PyUnicode_FromFormat("%U%s%U%s", message, has_hint ? " (" : "", hint,
+                                    has_hint ? ")" : "");
     }
-    Py_XDECREF(place);
     Py_XDECREF(message);
     Py_XDECREF(hint);
     return text;
 }
 
-/* An exception with the fields of the fault. Takes `text`. */
+/* An exception with the fields of the fault; `message` is the text without the hint. Takes `text`. */
 static PyObject *make_exception(struct binding *binding, const struct fault *fault, PyObject *paths,
                                 PyObject *text)
 {
@@ -117,6 +129,7 @@ static PyObject *make_exception(struct binding *binding, const struct fault *fau
         !set_field(exception, "line", PyLong_FromLong(paths ? 0 : fault->line)) ||
         !set_field(exception, "column", PyLong_FromLong(paths ? 0 : fault->column)) ||
         !set_field(exception, "key", key ? PyObject_Str(key) : PyUnicode_FromString("")) ||
+        !set_field(exception, "message", message_text(fault, paths)) ||
         !set_field(exception, "hint", hint_text(fault->hint)))
         Py_CLEAR(exception);
     return exception;

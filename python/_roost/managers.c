@@ -3,7 +3,7 @@
 
 struct managers_object {
     PyObject_HEAD
-    struct roost_managers *value;
+    struct roost_registry *value;
     PyObject *later; /* a list of (owner, answer) */
     bool has_failed; /* one of them did not fit into memory */
 };
@@ -37,7 +37,7 @@ static PyObject *managers_create(PyTypeObject *type, PyObject *args, PyObject *k
     struct roost_error err = {0};
     self->later = PyList_New(0);
     self->value =
-        self->later ? roost_managers_new(view, (size_t)len, keep_later, self, &err) : NULL;
+        self->later ? roost_registry_new(view, (size_t)len, keep_later, self, &err) : NULL;
     if (self->later && !self->value)
         binding_raise(binding_of(type), &err, NULL, NULL);
     if (!self->value)
@@ -65,7 +65,7 @@ static PyObject *managers_answer(PyObject *self, PyObject *args)
         return NULL;
     struct roost_error err = {0};
     char *answer = NULL;
-    if (roost_managers_answer(it->value, owner, request, (size_t)len, &answer, &err) != ROOST_OK)
+    if (roost_registry_answer(it->value, owner, request, (size_t)len, &answer, &err) != ROOST_OK)
         return binding_raise(binding_of(Py_TYPE(self)), &err, NULL, NULL);
     PyObject *result = answer ? PyBytes_FromString(answer) : Py_NewRef(Py_None);
     roost_answer_free(answer);
@@ -77,7 +77,7 @@ static PyObject *managers_owner_gone(PyObject *self, PyObject *owner)
     unsigned long long number = PyLong_AsUnsignedLongLong(owner);
     if (PyErr_Occurred())
         return NULL;
-    roost_managers_owner_gone(((struct managers_object *)self)->value, number);
+    roost_registry_owner_gone(((struct managers_object *)self)->value, number);
     return checked((struct managers_object *)self, Py_NewRef(Py_None));
 }
 
@@ -87,7 +87,7 @@ static PyObject *managers_requests(PyObject *self, PyObject *unused)
     const struct managers_object *it = (const struct managers_object *)self;
     struct roost_error err = {0};
     PyObject *told = PyList_New(0);
-    if (told && roost_managers_tell(it->value, keep_pair, told, &err) != ROOST_OK) {
+    if (told && roost_registry_tell(it->value, keep_pair, told, &err) != ROOST_OK) {
         Py_CLEAR(told);
         if (!PyErr_Occurred())
             binding_raise(binding_of(Py_TYPE(self)), &err, NULL, NULL);
@@ -99,7 +99,7 @@ static PyObject *managers_changes(PyObject *self, void *closure)
 {
     (void)closure;
     const struct managers_object *it = (const struct managers_object *)self;
-    return PyLong_FromUnsignedLongLong(roost_managers_changes(it->value));
+    return PyLong_FromUnsignedLongLong(roost_registry_changes(it->value));
 }
 
 static PyObject *managers_later(PyObject *self, PyObject *unused)
@@ -116,7 +116,7 @@ static PyObject *managers_later(PyObject *self, PyObject *unused)
 static void managers_dealloc(PyObject *self)
 {
     struct managers_object *it = (struct managers_object *)self;
-    roost_managers_free(it->value);
+    roost_registry_free(it->value);
     Py_XDECREF(it->later);
     binding_dealloc(self);
 }

@@ -94,6 +94,14 @@ static PyObject *ray_resource(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"accelerator_model", accelerator_model, METH_O,
      "(type by its number, model) of the model that a node names, such as NV_GPU:A800"},
+    {"choose_engine", binding_choose_engine, METH_VARARGS,
+     "(argument, ROOST_ENGINE, config), each may be None: the name of the engine to use."},
+    {"settings", binding_settings, METH_O,
+     "(first port or 0, whether a control group is allowed), from an environment."},
+    {"ranks_text", binding_ranks_text, METH_O, "Rising ranks as text: 0-3, 5"},
+    {"readiness", binding_readiness, METH_VARARGS,
+     "(group, world size, number of late ranks, [(rank, note)] of the first): which are not "
+     "ready."},
     {"new_run_id", new_run_id, METH_NOARGS, "An id for a run, as the program chooses them."},
     {"ray_resource", ray_resource, METH_VARARGS,
      "(GPUs, NPUs) of a node: what Ray counts its accelerators as."},
@@ -120,6 +128,11 @@ static PyMethodDef methods[] = {
     {"check_address", binding_check_address, METH_O, "Whether a text is the address of a worker."},
     {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
     {"check_variable", binding_check_variable, METH_O, "Whether a variable can be set by hand."},
+    {"show_lines", binding_show_lines, METH_VARARGS,
+     "(component, rank, bytes, memo, is_end, has_color): whole lines as they are shown, how many "
+     "bytes are done with, and the next memo"},
+    {"color_is_on", binding_color_is_on, METH_VARARGS,
+     "(is_terminal, NO_COLOR, TERM): whether `--color auto` shows colours"},
     {"view", binding_view, METH_VARARGS,
      "A Cluster and its Config or None, as managers tell them."},
     {NULL, NULL, 0, NULL},
@@ -146,8 +159,9 @@ static PyObject *add_exception(PyObject *module, const char *name, const char *c
     snprintf(full, sizeof full, "roost.%s", name);
     PyObject *bases = PyTuple_Pack(2, first, second);
     /* Defaults for errors that Python code raises itself. */
-    PyObject *fields = Py_BuildValue("{s:s,s:s,s:i,s:i,s:s,s:s,s:()}", "code", code, "file", "",
-                                     "line", 0, "column", 0, "key", "", "hint", "", "errors");
+    PyObject *fields =
+        Py_BuildValue("{s:s,s:s,s:i,s:i,s:s,s:s,s:s,s:()}", "code", code, "file", "", "line", 0,
+                      "column", 0, "key", "", "message", "", "hint", "", "errors");
     PyObject *class = bases && fields ? PyErr_NewExceptionWithDoc(full, doc, bases, fields) : NULL;
     Py_XDECREF(bases);
     Py_XDECREF(fields);
@@ -167,9 +181,9 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 static int execute(PyObject *module)
 {
     struct binding *it = PyModule_GetState(module);
-    it->error =
-        add_exception(module, "Error", "usage", PyExc_ValueError, PyExc_AssertionError,
-                      "What roost found wrong: code, file, line, column, key, hint, errors.");
+    it->error = add_exception(
+        module, "Error", "usage", PyExc_ValueError, PyExc_AssertionError,
+        "What roost found wrong: code, file, line, column, key, message, hint, errors.");
     it->rank_error = it->error
                          ? add_exception(module, "RankError", "rank", it->error, PyExc_IndexError,
                                          "A rank that is wrong or not there.")
@@ -184,20 +198,20 @@ static int execute(PyObject *module)
     it->placements = it->strategy ? add_type(module, &placements_spec) : NULL;
     it->placement = it->placements ? add_type(module, &placement_spec) : NULL;
     it->column = it->placement ? add_type(module, &column_spec) : NULL;
-    it->worker_channel = it->column ? add_type(module, &worker_channel_spec) : NULL;
-    it->request = it->worker_channel ? add_type(module, &request_spec) : NULL;
+    it->worker_socket = it->column ? add_type(module, &worker_socket_spec) : NULL;
+    it->request = it->worker_socket ? add_type(module, &request_spec) : NULL;
     it->group = it->request ? add_type(module, &group_spec) : NULL;
     it->caller = it->group ? add_type(module, &caller_spec) : NULL;
     it->call = it->caller ? add_type(module, &call_spec) : NULL;
     it->answer = it->call ? add_type(module, &answer_spec) : NULL;
     it->reader = it->answer ? add_type(module, &reader_spec) : NULL;
-    it->keeper = it->reader ? add_type(module, &keeper_spec) : NULL;
-    it->client = it->keeper ? add_type(module, &client_spec) : NULL;
+    it->server = it->reader ? add_type(module, &registry_server_spec) : NULL;
+    it->client = it->server ? add_type(module, &client_spec) : NULL;
     it->managers = it->client ? add_type(module, &managers_spec) : NULL;
     it->processes = it->managers ? add_type(module, &processes_spec) : NULL;
     it->leases = it->processes ? add_type(module, &leases_spec) : NULL;
-    it->carrier = it->leases ? add_type(module, &carrier_spec) : NULL;
-    if (!it->carrier || !carrier_add_words(module) ||
+    it->link = it->leases ? add_type(module, &agent_link_spec) : NULL;
+    if (!it->link || !agent_link_add_words(module) || !driver_add_words(module) ||
         PyModule_AddObjectRef(module, "accelerator_types", it->accelerator_types) < 0)
         return -1;
     if (PyModule_AddStringConstant(module, "accelerator_hardware", "Accelerator") < 0)
@@ -221,15 +235,15 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(it->column);
     Py_VISIT(it->processes);
     Py_VISIT(it->leases);
-    Py_VISIT(it->carrier);
-    Py_VISIT(it->worker_channel);
+    Py_VISIT(it->link);
+    Py_VISIT(it->worker_socket);
     Py_VISIT(it->request);
     Py_VISIT(it->group);
     Py_VISIT(it->caller);
     Py_VISIT(it->call);
     Py_VISIT(it->answer);
     Py_VISIT(it->reader);
-    Py_VISIT(it->keeper);
+    Py_VISIT(it->server);
     Py_VISIT(it->client);
     Py_VISIT(it->managers);
     return 0;
@@ -251,15 +265,15 @@ static int clear(PyObject *module)
     Py_CLEAR(it->column);
     Py_CLEAR(it->processes);
     Py_CLEAR(it->leases);
-    Py_CLEAR(it->carrier);
-    Py_CLEAR(it->worker_channel);
+    Py_CLEAR(it->link);
+    Py_CLEAR(it->worker_socket);
     Py_CLEAR(it->request);
     Py_CLEAR(it->group);
     Py_CLEAR(it->caller);
     Py_CLEAR(it->call);
     Py_CLEAR(it->answer);
     Py_CLEAR(it->reader);
-    Py_CLEAR(it->keeper);
+    Py_CLEAR(it->server);
     Py_CLEAR(it->client);
     Py_CLEAR(it->managers);
     return 0;

@@ -1,4 +1,4 @@
-/* registry.c - the types Keeper (starts the managers' process) and RegistryClient (asks it), and what is
+/* registry.c - the types RegistryServer (starts the managers' process) and RegistryClient (asks it), and what is
  * said of namespaces and addresses. */
 #include "binding.h"
 
@@ -8,45 +8,45 @@ static PyObject *raise(PyObject *self, const struct roost_error *err)
     return binding_raise(binding_of(Py_TYPE(self)), err, NULL, NULL);
 }
 
-/* --- Keeper --- */
+/* --- RegistryServer --- */
 
-struct keeper_object {
+struct registry_server_object {
     PyObject_HEAD
-    struct roost_keeper *value; /* NULL = closed */
+    struct roost_registry_server *value; /* NULL = closed */
     PyObject *name_space;
     int32_t pid;
 };
 
-static PyObject *keeper_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *registry_server_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"env",       "program", "namespace", "view", "leases_master_port",
                             "port_base", NULL};
     struct binding *binding = binding_of(type);
     PyObject *env;
-    struct roost_keeper_options options = {0};
+    struct roost_registry_server_options options = {0};
     Py_ssize_t view_len = 0;
     int leases = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zzz#pi:Keeper", words, &env, &options.program,
-                                     &options.name_space, &options.view, &view_len, &leases,
-                                     &options.port_base))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zzz#pi:RegistryServer", words, &env,
+                                     &options.program, &options.name_space, &options.view,
+                                     &view_len, &leases, &options.port_base))
         return NULL;
     struct texts variables = {0};
     if (!texts_open(binding, &variables, env, "env"))
         return NULL;
-    struct keeper_object *self = binding_alloc(type);
+    struct registry_server_object *self = binding_alloc(type);
     options.env = variables.texts;
     options.view_len = (size_t)view_len;
     options.leases_master_port = leases;
     struct roost_error err = {0};
     if (self) {
         Py_BEGIN_ALLOW_THREADS
-        self->value = roost_keeper_start(&options, &err);
+        self->value = roost_registry_server_start(&options, &err);
         Py_END_ALLOW_THREADS
         if (!self->value)
             raise((PyObject *)self, &err);
         else {
-            self->name_space = PyUnicode_FromString(roost_keeper_namespace(self->value));
-            self->pid = roost_keeper_pid(self->value);
+            self->name_space = PyUnicode_FromString(roost_registry_server_namespace(self->value));
+            self->pid = roost_registry_server_pid(self->value);
         }
         if (!self->name_space)
             Py_CLEAR(self);
@@ -55,74 +55,76 @@ static PyObject *keeper_create(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
-static PyObject *keeper_close(PyObject *self, PyObject *unused)
+static PyObject *registry_server_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    struct keeper_object *it = (struct keeper_object *)self;
-    struct roost_keeper *value = it->value;
+    struct registry_server_object *it = (struct registry_server_object *)self;
+    struct roost_registry_server *value = it->value;
     it->value = NULL;
     Py_BEGIN_ALLOW_THREADS
-    roost_keeper_free(value);
+    roost_registry_server_free(value);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
-static void keeper_dealloc(PyObject *self)
+static void registry_server_dealloc(PyObject *self)
 {
-    struct keeper_object *it = (struct keeper_object *)self;
-    roost_keeper_free(it->value);
+    struct registry_server_object *it = (struct registry_server_object *)self;
+    roost_registry_server_free(it->value);
     Py_XDECREF(it->name_space);
     binding_dealloc(self);
 }
 
-static PyObject *keeper_namespace(PyObject *self, void *closure)
+static PyObject *registry_server_namespace(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *name = ((struct keeper_object *)self)->name_space;
+    PyObject *name = ((struct registry_server_object *)self)->name_space;
     Py_INCREF(name);
     return name;
 }
 
-static PyObject *keeper_pid(PyObject *self, void *closure)
+static PyObject *registry_server_pid(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromLong(((struct keeper_object *)self)->pid);
+    return PyLong_FromLong(((struct registry_server_object *)self)->pid);
 }
 
-static PyMethodDef keeper_methods[] = {
-    {"close", keeper_close, METH_NOARGS, "ends the keeper and waits until it is gone"},
+static PyMethodDef registry_server_methods[] = {
+    {"close", registry_server_close, METH_NOARGS,
+     "ends the registry server and waits until it is gone"},
     {NULL, NULL, 0, NULL},
 };
 
-static PyGetSetDef keeper_fields[] = {
-    {"namespace", keeper_namespace, NULL, "its name", NULL},
-    {"pid", keeper_pid, NULL, "its process", NULL},
+static PyGetSetDef registry_server_fields[] = {
+    {"namespace", registry_server_namespace, NULL, "its name", NULL},
+    {"pid", registry_server_pid, NULL, "its process", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot keeper_slots[] = {
-    {Py_tp_doc, "Keeper(env, program=None, namespace=None, view=None, leases_master_port=False, "
-                "port_base=0)"},
-    {Py_tp_new, keeper_create},
-    {Py_tp_dealloc, keeper_dealloc},
-    {Py_tp_methods, keeper_methods},
-    {Py_tp_getset, keeper_fields},
+static PyType_Slot registry_server_slots[] = {
+    {Py_tp_doc,
+     "RegistryServer(env, program=None, namespace=None, view=None, leases_master_port=False, "
+     "port_base=0)"},
+    {Py_tp_new, registry_server_create},
+    {Py_tp_dealloc, registry_server_dealloc},
+    {Py_tp_methods, registry_server_methods},
+    {Py_tp_getset, registry_server_fields},
     {0, NULL},
 };
 
-PyType_Spec keeper_spec = {
-    .name = "roost._roost.Keeper",
-    .basicsize = sizeof(struct keeper_object),
+PyType_Spec registry_server_spec = {
+    .name = "roost._roost.RegistryServer",
+    .basicsize = sizeof(struct registry_server_object),
     .flags = Py_TPFLAGS_DEFAULT,
-    .slots = keeper_slots,
+    .slots = registry_server_slots,
 };
 
 /* --- RegistryClient --- */
 
 struct client_object {
     PyObject_HEAD
-    struct roost_registry *value; /* NULL = closed */
-    Py_ssize_t users;             /* calls under way: it is closed when the last of them ends */
+    struct roost_registry_client *value; /* NULL = closed */
+    Py_ssize_t users; /* calls under way: it is closed when the last of them ends */
 };
 
 static PyObject *client_create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -139,7 +141,7 @@ static PyObject *client_create(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (self) {
         struct roost_error err = {0};
         Py_BEGIN_ALLOW_THREADS
-        self->value = roost_registry_open(variables.texts, name_space, &err);
+        self->value = roost_registry_client_open(variables.texts, name_space, &err);
         Py_END_ALLOW_THREADS
         if (!self->value) {
             raise((PyObject *)self, &err);
@@ -152,7 +154,7 @@ static PyObject *client_create(PyTypeObject *type, PyObject *args, PyObject *kwa
 
 /* Waits a little at a time, so that Ctrl-C ends a wait; the request is then taken back, and what it was granted
  * all the same is given back: who raises has nothing. */
-static enum roost_code await(struct roost_registry *registry, int64_t ticket, double timeout,
+static enum roost_code await(struct roost_registry_client *registry, int64_t ticket, double timeout,
                              char **answer, bool *is_interrupted, struct roost_error *err)
 {
     enum { STEP_MS = 100 };
@@ -163,7 +165,7 @@ static enum roost_code await(struct roost_registry *registry, int64_t ticket, do
             break;
         int32_t step = timeout >= 0 && left < STEP_MS ? (int32_t)(left + 0.999) : STEP_MS;
         Py_BEGIN_ALLOW_THREADS
-        code = roost_registry_wait(registry, ticket, step, answer, err);
+        code = roost_registry_client_wait(registry, ticket, step, answer, err);
         Py_END_ALLOW_THREADS
         left -= step;
         *is_interrupted = PyErr_CheckSignals() < 0;
@@ -172,9 +174,9 @@ static enum roost_code await(struct roost_registry *registry, int64_t ticket, do
     }
     Py_BEGIN_ALLOW_THREADS
     if (code == ROOST_ERR_TIMEOUT)
-        code = roost_registry_cancel(registry, ticket, answer, err);
+        code = roost_registry_client_cancel(registry, ticket, answer, err);
     if (code == ROOST_OK && *is_interrupted)
-        code = roost_registry_undo(registry, ticket, err);
+        code = roost_registry_client_undo(registry, ticket, err);
     Py_END_ALLOW_THREADS
     return code;
 }
@@ -201,7 +203,7 @@ static PyObject *client_call(PyObject *self, PyObject *args)
     enum roost_code code;
     it->users++;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_registry_ask(it->value, request, (size_t)len, &ticket, &err);
+    code = roost_registry_client_ask(it->value, request, (size_t)len, &ticket, &err);
     Py_END_ALLOW_THREADS
     if (code == ROOST_OK)
         code = await(it->value, ticket, seconds, &answer, &is_interrupted, &err);
@@ -221,14 +223,14 @@ static PyObject *client_close(PyObject *self, PyObject *unused)
         PyErr_SetString(PyExc_ValueError, "another thread waits for an answer");
         return NULL;
     }
-    roost_registry_close(it->value);
+    roost_registry_client_close(it->value);
     it->value = NULL;
     Py_RETURN_NONE;
 }
 
 static void client_dealloc(PyObject *self)
 {
-    roost_registry_close(((struct client_object *)self)->value);
+    roost_registry_client_close(((struct client_object *)self)->value);
     binding_dealloc(self);
 }
 
@@ -263,7 +265,7 @@ PyObject *binding_namespaces(PyObject *module, PyObject *env)
     struct texts variables = {0};
     if (!texts_open(PyModule_GetState(module), &variables, env, "env"))
         return NULL;
-    size_t count = roost_registry_list(variables.texts, names, MOST);
+    size_t count = roost_namespace_list(variables.texts, names, MOST);
     texts_close(&variables);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count && i < MOST; i++)

@@ -1,7 +1,7 @@
 /* request.c - what a worker is asked: a Request, whose buffer is the payload.
  *
  * The payload is the message's own memory, which is given back when the last view of it is gone. A
- * Request keeps its channel alive. */
+ * Request keeps its socket alive. */
 #include <string.h>
 
 #include "binding.h"
@@ -9,18 +9,18 @@
 struct request_object {
     PyObject_HEAD
     struct roost_request *request;
-    PyObject *channel;
+    PyObject *socket;
 };
 
-PyObject *request_take(PyObject *channel, struct roost_request *request)
+PyObject *request_take(PyObject *socket, struct roost_request *request)
 {
-    struct request_object *self = binding_alloc(binding_of(Py_TYPE(channel))->request);
+    struct request_object *self = binding_alloc(binding_of(Py_TYPE(socket))->request);
     if (!self) {
         roost_request_free(request);
         return NULL;
     }
-    Py_INCREF(channel);
-    self->channel = channel;
+    Py_INCREF(socket);
+    self->socket = socket;
     self->request = request;
     return (PyObject *)self;
 }
@@ -32,7 +32,7 @@ static void dealloc(PyObject *self)
     Py_BEGIN_ALLOW_THREADS
     roost_request_free(it->request);
     Py_END_ALLOW_THREADS
-    Py_XDECREF(it->channel);
+    Py_XDECREF(it->socket);
     binding_dealloc(self);
 }
 
@@ -74,14 +74,14 @@ static enum roost_code send_failure(PyObject *self, const struct roost_bytes *by
     return roost_request_fail(((struct request_object *)self)->request, bytes, count, err);
 }
 
-static PyObject *reply(PyObject *self, PyObject *parts)
+static PyObject *reply(PyObject *self, PyObject *pieces)
 {
-    return pieces_send(self, parts, send_reply);
+    return pieces_send(self, pieces, send_reply);
 }
 
-static PyObject *fail(PyObject *self, PyObject *parts)
+static PyObject *fail(PyObject *self, PyObject *pieces)
 {
-    return pieces_send(self, parts, send_failure);
+    return pieces_send(self, pieces, send_failure);
 }
 
 static PyObject *value(PyObject *self, PyObject *nothing)
@@ -118,8 +118,8 @@ static PyGetSetDef fields[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"reply", reply, METH_O, "reply(parts): answers with a value"},
-    {"fail", fail, METH_O, "fail(parts): answers with an error"},
+    {"reply", reply, METH_O, "reply(pieces): answers with a value"},
+    {"fail", fail, METH_O, "fail(pieces): answers with an error"},
     {"value", value, METH_NOARGS, "The Python value that the payload is."},
     {"reply_value", reply_value, METH_O,
      "reply_value(value): answers with a Python value; False when nobody is there to read it"},

@@ -11,7 +11,7 @@
 
 struct service {
     const struct binding *binding;
-    PyObject *channel, *worker;
+    PyObject *socket, *worker;
     PyObject *set_timers; /* set_timers({}): where the worker notes what it times in this call */
     PyObject *awaited;    /* the type of values that are to be awaited */
     PyObject *answer;     /* answer(request): Python's own way */
@@ -118,7 +118,7 @@ static bool finish(const struct service *service, const struct ran *ran,
                    struct roost_request *request)
 {
     PyObject *raised = take_exception();
-    PyObject *object = request_take(service->channel, request);
+    PyObject *object = request_take(service->socket, request);
     PyObject *done = object
                          ? PyObject_CallFunction(service->finish, "OOOdO", object,
                                                  ran->value ? ran->value : Py_None, raised,
@@ -133,7 +133,7 @@ static bool finish(const struct service *service, const struct ran *ran,
 /* Python's own way. Takes the request, also on failure. False with an exception. */
 static bool leave(const struct service *service, struct roost_request *request)
 {
-    PyObject *object = request_take(service->channel, request);
+    PyObject *object = request_take(service->socket, request);
     PyObject *done = object ? PyObject_CallFunctionObjArgs(service->answer, object, NULL) : NULL;
     Py_XDECREF(object);
     Py_XDECREF(done);
@@ -158,15 +158,15 @@ static bool handle(const struct service *service, struct roost_request *request)
     return is_good;
 }
 
-PyObject *channel_serve(PyObject *channel, PyObject *args)
+PyObject *socket_serve(PyObject *socket, PyObject *args)
 {
-    struct service it = {.binding = binding_of(Py_TYPE(channel)), .channel = channel};
+    struct service it = {.binding = binding_of(Py_TYPE(socket)), .socket = socket};
     if (!PyArg_ParseTuple(args, "OOOOO:serve", &it.worker, &it.set_timers, &it.awaited, &it.answer,
                           &it.finish))
         return NULL;
     for (;;) {
         struct roost_request *request = NULL;
-        if (!channel_take(channel, -1, &request))
+        if (!socket_take(socket, -1, &request))
             return NULL;
         if (!request)
             Py_RETURN_NONE; /* the driver has gone */

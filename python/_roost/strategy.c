@@ -274,7 +274,7 @@ static PyObject *place(PyObject *self, PyObject *args)
 static PyObject *get_labels(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *labels = ((struct strategy_object *)self)->labels.keeper;
+    PyObject *labels = ((struct strategy_object *)self)->labels.owner;
     Py_INCREF(labels);
     return labels;
 }
@@ -313,10 +313,10 @@ static PyObject *get_arguments(PyObject *self, void *closure)
     const struct roost_packed *packed = &it->packed;
     if (it->kind == ROOST_STRATEGY_PACKED)
         return Py_BuildValue("(iiiiO)", (int)packed->start, (int)packed->end,
-                             (int)packed->per_process, (int)packed->stride, it->labels.keeper);
+                             (int)packed->per_process, (int)packed->stride, it->labels.owner);
     PyObject *ranks = it->kind == ROOST_STRATEGY_FLEXIBLE ? rank_lists(it)
                                                           : binding_int_list(it->ranks, it->count);
-    return ranks ? Py_BuildValue("(NO)", ranks, it->labels.keeper) : NULL;
+    return ranks ? Py_BuildValue("(NO)", ranks, it->labels.owner) : NULL;
 }
 
 static PyGetSetDef fields[] = {

@@ -1,5 +1,5 @@
 /* values.c - Python values as messages: plain ones are written here, and small ones read, with what
- * roost._codec hands over; all others are written and read there. It also says what a message is. */
+ * roost._work.codec hands over; all others are written and read there. It also says what a message is. */
 #include "binding.h"
 
 enum {
@@ -28,7 +28,7 @@ PyObject *binding_set_codec(PyObject *module, PyObject *args)
 static bool has_codec(const struct binding *binding)
 {
     if (!binding->codec.all)
-        PyErr_SetString(PyExc_RuntimeError, "import roost._codec before values are sent");
+        PyErr_SetString(PyExc_RuntimeError, "import roost._work.codec before values are sent");
     return binding->codec.all;
 }
 
@@ -103,9 +103,9 @@ bool message_open(const struct binding *binding, struct message *out, PyObject *
         return false;
     if (is_plain(&look, value, PLAIN_DEPTH))
         return write_plain(binding, out, value);
-    PyObject *parts = PyObject_CallFunctionObjArgs(binding->codec.encode, value, NULL);
-    bool is_good = parts && pieces_open(&out->pieces, parts, "parts");
-    Py_XDECREF(parts);
+    PyObject *pieces = PyObject_CallFunctionObjArgs(binding->codec.encode, value, NULL);
+    bool is_good = pieces && pieces_open(&out->pieces, pieces, "pieces");
+    Py_XDECREF(pieces);
     out->bytes = out->pieces.bytes;
     out->count = (size_t)out->pieces.count;
     return is_good;

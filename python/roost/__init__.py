@@ -12,21 +12,28 @@ The names are RLinf's, the answers are the C planner's:
 
 from collections.abc import Sequence
 
-from roost._addresses import CollectiveGroupInfo, WorkerAddress, WorkerInfo
-from roost._cluster import Cluster
-from roost._component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
-from roost._config import ClusterConfig, NodeGroupConfig
-from roost._errors import EngineError, Timeout, WorkerError
-from roost._group import WorkerGroup
-from roost._managers import CollectiveManager, DeviceLockManager, NodeManager, PortLockManager, WorkerManager
-from roost._nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
+from roost import _roost
+from roost._plan.component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
+from roost._plan.config import ClusterConfig, NodeGroupConfig
+from roost._plan.enums import AcceleratorType, PlacementMode
+from roost._plan.errors import EngineError, PlanWarning, Timeout, WorkerError
+from roost._plan.nodes import Accelerator, HardwareInfo, HardwareResource, NodeGroupEnvConfig, NodeGroupInfo, NodeInfo
+from roost._plan.strategy import (
+    FlexiblePlacementStrategy,
+    NodePlacementStrategy,
+    PackedPlacementStrategy,
+    PlacementStrategy,
+)
 from roost._roost import Column, Error, Placement, Placements, RankError
-from roost._roost import version as __version__
-from roost._strategy import FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, PlacementStrategy
-from roost._words import AcceleratorType, PlacementMode, PlanWarning
-from roost._worker import Worker
+from roost._work.addresses import CollectiveGroupInfo, WorkerAddress, WorkerInfo
+from roost._work.cluster import Cluster
+from roost._work.group import WorkerGroup
+from roost._work.managers import CollectiveManager, DeviceLockManager, NodeManager, PortLockManager, WorkerManager
+from roost._work.worker import Worker
 
 Sequence.register(Placements)
+
+__version__ = _roost.version
 
 __all__ = [
     "Accelerator",

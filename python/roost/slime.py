@@ -22,11 +22,11 @@ from numbers import Number
 from typing import Any
 
 from roost import _roost
-from roost._cluster import planning_value
-from roost._arguments import as_count, as_int, as_path, is_bool
-from roost._config import is_mapping, lines, resolving
-from roost._described import DescribesCluster
-from roost._words import warn
+from roost._plan.arguments import as_count, as_int, as_path, is_bool
+from roost._plan.cluster import planning_value
+from roost._plan.config import is_mapping, lines, resolving
+from roost._plan.described import DescribesCluster
+from roost._plan.errors import warn
 
 __all__ = [
     "BundleOrder",
@@ -202,19 +202,30 @@ def get_engine_layout(
     a probe of every bundle found, and then GPUs have the numbers that they have there; or else have
     ``num_gpus_per_node`` GPUs each.
     """
-    given = [name for name, value in (("cluster", cluster), ("slots_of_node", slots_of_node), ("order", order)) if value is not None]
+    given = [
+        name
+        for name, value in (("cluster", cluster), ("slots_of_node", slots_of_node), ("order", order))
+        if value is not None
+    ]
     if len(given) > 1:
         raise TypeError(f"{given[0]} and {given[1]} both say what nodes there are: pass one of them")
     if order is not None and not isinstance(order, BundleOrder):
         raise TypeError(f"order must be what order_bundles() answers, not {order!r}")
     slots = None if slots_of_node is None else as_counts("slots_of_node", slots_of_node)
-    document = lay_out(args, cluster, tuple(order.slots_of_node) if order else slots, False, tuple(order.gpus) if order else None)
+    document = lay_out(
+        args, cluster, tuple(order.slots_of_node) if order else slots, False, tuple(order.gpus) if order else None
+    )
     shares = {name: share and Share(**share) for name, share in document["shares"].items()}
-    engines = [Engine(**{**engine, "parts": [EnginePart(**part) for part in engine["parts"]]}) for engine in document["engines"]]
+    engines = [
+        Engine(**{**engine, "parts": [EnginePart(**part) for part in engine["parts"]]})
+        for engine in document["engines"]
+    ]
     groups = [ServerGroup(**group) for group in document["server_groups"]]
     ports = [node["num_ports"] for node in document["nodes"]]
     plain = {name: document[name] for name in EngineLayout.__dataclass_fields__ if name in document}
-    return EngineLayout(**{**plain, "shares": shares, "server_groups": groups, "engines": engines, "ports_of_node": ports})
+    return EngineLayout(
+        **{**plain, "shares": shares, "server_groups": groups, "engines": engines, "ports_of_node": ports}
+    )
 
 
 def order_bundles(
@@ -265,7 +276,11 @@ def as_rows(bundles: Any) -> Iterator[Any]:
     if isinstance(bundles, str | bytes) or not isinstance(bundles, Iterable):
         raise TypeError(f"bundles must be a sequence of (index, node, gpu_id), not {bundles!r}")
     for place, bundle in enumerate(bundles):
-        row = bundle if isinstance(bundle, tuple) or not isinstance(bundle, Iterable) or isinstance(bundle, str | bytes) else tuple(bundle)
+        row = (
+            bundle
+            if isinstance(bundle, tuple) or not isinstance(bundle, Iterable) or isinstance(bundle, str | bytes)
+            else tuple(bundle)
+        )
         if not isinstance(row, tuple) or len(row) != 3:
             raise TypeError(f"bundles[{place}] must be (index, node, gpu_id), not {bundle!r}")
         if type(row[0]) is not int:
@@ -290,7 +305,7 @@ def visible_lists(visible: Any) -> dict[Hashable, str]:
 
 
 def visible_to(row: tuple[Any, Any, Any], lists: dict[Hashable, str]) -> str | None:
-    """What the bundle's node sees; a node that is no key is refused by the planner, with its bundle."""
+    """The devices that the bundle's node sees. The planner refuses a node that cannot be a key, and names its bundle."""
     try:
         return lists.get(row[1]) if lists else None
     except TypeError:
@@ -316,7 +331,9 @@ def argument_lines(args: Any) -> Iterator[tuple[str, str]]:
     yield "}}}", ""
 
 
-def lay_out(args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool, gpus: tuple[int, ...] | None = None) -> dict[str, Any]:
+def lay_out(
+    args: Any, cluster: Any, slots: tuple[int, ...] | None, sizes_only: bool, gpus: tuple[int, ...] | None = None
+) -> dict[str, Any]:
     if args is None or isinstance(args, str | bytes | Number | Sequence):
         raise TypeError(f"args must be an object with slime's arguments as attributes, or a mapping, not {args!r}")
     with resolving():

@@ -1,4 +1,5 @@
-/* ask.c - starts Python, reads what it prints, waits for its end. Knows nothing of what is asked. */
+/* ray_ask.c - starts Python, reads what it prints, waits for its end. Runs in the driver. Knows nothing
+ * about the question. */
 #include "agent/ray_ask.h"
 
 #include <errno.h>
@@ -11,14 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
 #include "base/text.h"
 #include "command/environment.h"
 #include "supervise/spawn.h"
+#include "json/json_reader.h"
 
 enum { WORDS_MAX = 16, ANSWER_MAX = 1 << 30 };
 
-static void say_python(const char *python, const char *step, int error, struct diag *diag)
+static void report_python(const char *python, const char *step, int error, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "cannot %s '%s' to ask Ray: %s", step, python,
                strerror(error));
@@ -65,7 +66,7 @@ bool ray_find_python(const char *python, const char *const *env, char *out, size
         errno = ENAMETOOLONG;
         if (is_beside ? find_beside(out, size) : snprintf(out, size, "%s", python) < (int)size)
             return true;
-        say_python(is_beside ? "python3" : python, "find", errno, diag);
+        report_python(is_beside ? "python3" : python, "find", errno, diag);
         return false;
     }
     const char *path = environment_find(env, "PATH");
@@ -84,15 +85,15 @@ bool ray_find_python(const char *python, const char *const *env, char *out, size
 /* Everything from the descriptor; false without memory, or for more than anybody prints. */
 static bool read_all(int fd, struct text *out)
 {
-    char part[1 << 16];
+    char chunk[1 << 16];
     for (;;) {
-        ssize_t got = read(fd, part, sizeof part);
+        ssize_t got = read(fd, chunk, sizeof chunk);
         if (got == 0)
             return !out->has_failed;
         if (got < 0 && errno != EINTR)
             return false;
         if (got > 0)
-            text_put(out, (struct strview){part, (size_t)got});
+            text_put(out, (struct strview){chunk, (size_t)got});
         if (out->len > ANSWER_MAX)
             return false;
     }
@@ -108,29 +109,30 @@ static enum roost_code code_of(struct strview word)
     return ROOST_ERR_ENGINE;
 }
 
-bool ray_say_answer(struct strview text, struct diag *diag)
+bool ray_report_answer(struct strview text, struct diag *diag)
 {
     struct diag quiet = diag_start(NULL, NULL);
     struct json_reader *json = json_reader_from_text("the answer", text, NULL);
     struct roost_error err = {.code = ROOST_ERR_ENGINE};
     char hint[sizeof err.message] = "";
     bool has_message = false;
-    struct json_token token =
-        json ? json_next(json, &quiet) : (struct json_token){.kind = JSON_FAILED};
-    if (token.kind == JSON_OBJECT && (token = json_next(json, &quiet)).kind == JSON_KEY &&
-        sv_is(token.text, "error") && json_next(json, &quiet).kind == JSON_OBJECT) {
-        while ((token = json_next(json, &quiet)).kind == JSON_KEY) {
-            int key = token.text.len ? token.text.at[0] : ' ';
-            token = json_next(json, &quiet);
-            if (token.kind != JSON_STRING)
+    struct json_event event =
+        json ? json_next(json, &quiet) : (struct json_event){.kind = JSON_FAILED};
+    if (event.kind == JSON_OBJECT && (event = json_next(json, &quiet)).kind == JSON_KEY &&
+        sv_is(event.text, "error") && json_next(json, &quiet).kind == JSON_OBJECT) {
+        while ((event = json_next(json, &quiet)).kind == JSON_KEY) {
+            bool is_code = sv_is(event.text, "code"), is_message = sv_is(event.text, "message"),
+                 is_hint = sv_is(event.text, "hint");
+            event = json_next(json, &quiet);
+            if (event.kind != JSON_STRING)
                 break;
-            if (key == 'c')
-                err.code = code_of(token.text);
-            else if (key == 'm')
-                has_message = snprintf(err.message, sizeof err.message, "%.*s", (int)token.text.len,
-                                       token.text.at) > 0;
-            else
-                snprintf(hint, sizeof hint, "%.*s", (int)token.text.len, token.text.at);
+            if (is_code)
+                err.code = code_of(event.text);
+            else if (is_message)
+                has_message = snprintf(err.message, sizeof err.message, "%.*s", (int)event.text.len,
+                                       event.text.at) > 0;
+            else if (is_hint)
+                snprintf(hint, sizeof hint, "%.*s", (int)event.text.len, event.text.at);
         }
     }
     json_reader_free(json);
@@ -142,9 +144,9 @@ bool ray_say_answer(struct strview text, struct diag *diag)
     return true;
 }
 
-static void say_end(int status, const char *python, struct strview text, struct diag *diag)
+static void report_end(int status, const char *python, struct strview text, struct diag *diag)
 {
-    if (ray_say_answer(text, diag))
+    if (ray_report_answer(text, diag))
         return;
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "'%s' could not ask Ray: it ended with %s %d",
                python, WIFSIGNALED(status) ? "signal" : "status",
@@ -175,7 +177,7 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
     if (null < 0)
         return NULL;
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        say_python(python, "start", errno, diag);
+        report_python(python, "start", errno, diag);
         close(null);
         return NULL;
     }
@@ -188,7 +190,7 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
     close(ends[1]);
     if (spawned.failed != SPAWN_OK) {
         close(ends[0]);
-        say_python(python, spawn_step_word(spawned.failed), spawned.error, diag);
+        report_python(python, spawn_step_word(spawned.failed), spawned.error, diag);
         return NULL;
     }
     struct text answer = TEXT_INIT;
@@ -199,7 +201,7 @@ char *ray_ask(const struct ray_question *question, struct diag *diag)
     if (!text) {
         diag_nomem(diag);
     } else if (status != 0) {
-        say_end(status, python, sv_from(text), diag);
+        report_end(status, python, sv_from(text), diag);
         free(text);
         text = NULL;
     }

@@ -1,11 +1,11 @@
-/* join.c - the JSON between the driver and roost._ray_run. */
+/* ray_join.c - the JSON between the driver and the bridge to Ray (roost._ray.bridge). */
 #include "agent/ray_join.h"
 
 #include <string.h>
 
-#include "base/json_writer.h"
 #include "config/config.h"
 #include "topology/cluster.h"
+#include "json/json_writer.h"
 
 enum { ENV_MAX = 1 << 16, VARIABLE_MAX = 1 << 20 };
 
@@ -25,7 +25,7 @@ static void mark_devices(const struct ray_join *join, const struct roost_compone
     }
 }
 
-static void put_part(struct json_writer *json, const struct ray_join *join, int32_t node)
+static void put_agent(struct json_writer *json, const struct ray_join *join, int32_t node)
 {
     bool is_held[CLUSTER_ACCELERATORS_MAX] = {false};
     const char *id = join->cluster->nodes[node].id;
@@ -53,24 +53,24 @@ void ray_join_put(struct text *out, const struct ray_join *join)
     json_put_bool(json_key(&json, "reserve"), roost_config_ray_reserves(config));
     json_put_string(json_key(&json, "address"), roost_config_ray_address(config));
     json_put_raw(json_key(&json, "view"), join->view.len ? join->view : SV("null"));
-    json_open_array(json_key(&json, "parts"));
-    for (int32_t i = 0; i < join->part_count; i++)
-        put_part(&json, join, join->node_of_part[i]);
+    json_open_array(json_key(&json, "agents"));
+    for (int32_t i = 0; i < join->agent_count; i++)
+        put_agent(&json, join, join->node_of_agent[i]);
     json_close(&json);
     json_close(&json);
 }
 
 /* --- from it --- */
 
-/* ["NAME=value", ...] as strings; NULL after saying why not. */
+/* ["NAME=value", ...] as strings; NULL after reporting why not. */
 static const char *const *read_env(struct json_reader *json, struct arena *arena, struct diag *diag)
 {
     const char **env = NULL;
     int32_t count = 0, room = 0;
-    struct json_token token = json_next(json, diag);
-    if (token.kind != JSON_ARRAY)
+    struct json_event event = json_next(json, diag);
+    if (event.kind != JSON_ARRAY)
         return NULL;
-    while ((token = json_next(json, diag)).kind == JSON_STRING && count < ENV_MAX) {
+    while ((event = json_next(json, diag)).kind == JSON_STRING && count < ENV_MAX) {
         if (count + 1 >= room) {
             room = room ? 2 * room : 64;
             const char **grown = arena_array(arena, const char *, room);
@@ -78,7 +78,7 @@ static const char *const *read_env(struct json_reader *json, struct arena *arena
                 memcpy(grown, env, (size_t)count * sizeof *grown);
             env = grown;
         }
-        const char *entry = env ? arena_copy(arena, token.text) : NULL;
+        const char *entry = env ? arena_copy(arena, event.text) : NULL;
         if (!entry) {
             diag_nomem(diag);
             return NULL;
@@ -87,45 +87,45 @@ static const char *const *read_env(struct json_reader *json, struct arena *arena
     }
     if (!env)
         env = arena_array(arena, const char *, 1);
-    if (token.kind != JSON_ARRAY_END || !env)
+    if (event.kind != JSON_ARRAY_END || !env)
         return NULL;
     env[count] = NULL;
     return env;
 }
 
 static bool read_envs(struct ray_joined *out, struct json_reader *json, struct arena *arena,
-                      int32_t part_count, struct diag *diag)
+                      int32_t agent_count, struct diag *diag)
 {
-    out->env_of_part = arena_zeroed(arena, const char *const *, part_count + 1);
-    if (!out->env_of_part || json_next(json, diag).kind != JSON_ARRAY)
+    out->env_of_agent = arena_zeroed(arena, const char *const *, agent_count + 1);
+    if (!out->env_of_agent || json_next(json, diag).kind != JSON_ARRAY)
         return false;
-    for (int32_t i = 0; i < part_count; i++)
-        if (!(out->env_of_part[i] = read_env(json, arena, diag)))
+    for (int32_t i = 0; i < agent_count; i++)
+        if (!(out->env_of_agent[i] = read_env(json, arena, diag)))
             return false;
     return json_next(json, diag).kind == JSON_ARRAY_END;
 }
 
 bool ray_joined_read(struct ray_joined *out, struct arena *arena, struct strview text,
-                     int32_t part_count, struct diag *diag)
+                     int32_t agent_count, struct diag *diag)
 {
     size_t errors = diag->errors;
     struct json_limits limits = {.max_string = VARIABLE_MAX};
     struct json_reader *json = json_reader_from_text("the answer of Ray", text, &limits);
     *out = (struct ray_joined){0};
     bool is_good = json && json_next(json, diag).kind == JSON_OBJECT;
-    struct json_token token;
-    while (is_good && (token = json_next(json, diag)).kind == JSON_KEY) {
-        if (sv_is(token.text, "namespace")) {
-            token = json_next(json, diag);
-            out->name_space = token.kind == JSON_STRING ? arena_copy(arena, token.text) : NULL;
-        } else if (sv_is(token.text, "env")) {
-            is_good = read_envs(out, json, arena, part_count, diag);
+    struct json_event event;
+    while (is_good && (event = json_next(json, diag)).kind == JSON_KEY) {
+        if (sv_is(event.text, "namespace")) {
+            event = json_next(json, diag);
+            out->name_space = event.kind == JSON_STRING ? arena_copy(arena, event.text) : NULL;
+        } else if (sv_is(event.text, "env")) {
+            is_good = read_envs(out, json, arena, agent_count, diag);
         } else {
             is_good = json_skip(json, diag) == ROOST_OK;
         }
     }
     json_reader_free(json);
-    if (is_good && out->name_space && out->env_of_part)
+    if (is_good && out->name_space && out->env_of_agent)
         return true;
     if (diag->errors == errors) {
         diag_error(diag, ROOST_ERR_BUG, NOWHERE,

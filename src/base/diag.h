@@ -1,4 +1,4 @@
-/* diag.h - where every part of roost says what is wrong.
+/* diag.h - how all of roost reports what is wrong.
  *
  * A struct diag is handed down through one call: it keeps the first error for the caller's
  * struct roost_error and everything for the caller's report. Either may be missing. Saying an error
@@ -15,11 +15,11 @@
 struct diag {
     struct roost_report *report;   /* may be NULL */
     struct roost_error *err;       /* may be NULL */
-    size_t errors;                 /* said through this diag */
+    size_t errors;                 /* reported through this diag */
     enum roost_code first;         /* ROOST_OK while errors is 0 */
-    bool is_hint_wanted;           /* the last thing said can still take a hint */
+    bool is_hint_wanted;           /* the last fault can still take a hint */
     const struct secrets *secrets; /* what no message may show: see config_diag; may be NULL */
-    const struct secret *about;    /* the secret that the last thing said is about, or NULL */
+    const struct secret *about;    /* the secret that the last fault is about, or NULL */
 };
 
 /* Starts a call: clears `err`. */
@@ -29,10 +29,10 @@ struct diag diag_start(struct roost_report *report, struct roost_error *err);
 enum roost_code diag_error(struct diag *diag, enum roost_code code, struct place at,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds the cure to what was said last. */
+/* Adds the cure to what was reported last. */
 void diag_hint(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether what was said last is kept, so that a cure which takes some finding is worth it. */
+/* Whether what was reported last is kept, so that a cure which takes some finding is worth it. */
 bool diag_wants_hint(const struct diag *diag);
 
 /* Says something worth knowing that fails nothing. */

@@ -26,8 +26,7 @@ static char *put_byte(char *out, unsigned char byte)
     return out + 4;
 }
 
-/* One character that is not plain. */
-static const char *put_special(const char *at, const char *end, char **out)
+const char *escape_character(const char *at, const char *end, char **out)
 {
     uint32_t code = 0;
     size_t len = utf8_next(at, end, &code);
@@ -74,7 +73,7 @@ const char *escape_line_plain(const char *at, const char *end, char **out)
         at = escape_copy_words(at, end, out);
         if (at == end || is_end_of_line(*at))
             return at;
-        at = put_special(at, end, out);
+        at = escape_character(at, end, out);
     }
 }
 
@@ -84,7 +83,7 @@ const char *escape_line(const char *at, const char *end, char **out)
         at = escape_copy_plain(at, end, out);
         if (at == end || is_end_of_line(*at))
             return at;
-        at = put_special(at, end, out);
+        at = escape_character(at, end, out);
     }
 }
 

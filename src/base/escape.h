@@ -23,7 +23,10 @@ enum {
  * ESCAPE_GROWTH * (end - at) + ESCAPE_SLACK bytes. */
 const char *escape_line(const char *at, const char *end, char **out);
 
-/* The same without vector instructions: what machines that have none run, and tests compare. */
+/* Copies one character, escaped unless it is safe; returns what follows it. Room as above. */
+const char *escape_character(const char *at, const char *end, char **out);
+
+/* escape_line without vector instructions: what machines that have none run, and tests compare. */
 const char *escape_line_plain(const char *at, const char *end, char **out);
 
 /* Copies `text` to `out` as one line: newlines and carriage returns are escaped too. `out` needs room for

@@ -167,7 +167,7 @@ bool file_read_named(struct arena *arena, const char *path, struct place at, siz
 void file_refuse_content(const char *path, const struct roost_error *found, const char *what,
                          const char *how, struct diag *diag)
 {
-    /* A source without its text: the place is said, the line is not shown. */
+    /* A source without its text: the place is reported, the line is not shown. */
     struct source source = {.name = path};
     struct place at = {.source = &source, .line = found->line, .column = found->column};
     bool is_harmless = found->code == ROOST_ERR_IO || found->code == ROOST_ERR_LIMIT ||

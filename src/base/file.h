@@ -9,7 +9,7 @@
 #include "base/diag.h"
 
 /* Reads all of `path` ("-" = standard input) into the arena, NUL-terminated. More than `limit` bytes
- * are an error before they are kept. False after saying why. */
+ * are an error before they are kept. False after it reported why. */
 bool file_read(struct arena *arena, const char *path, size_t limit, struct diag *diag,
                struct strview *out);
 
@@ -28,7 +28,7 @@ bool file_refuse_kind(const char *path, const char *kind, struct place at, struc
 bool file_read_named(struct arena *arena, const char *path, struct place at, size_t limit,
                      struct diag *diag, struct strview *out);
 
-/* Says that such a file is not `what`, at the place of the fault `found` in it, whose words are kept back
+/* Reports that such a file is not `what`, at the place of the fault `found` in it, whose words are kept back
  * if they can hold some of the file's. `how` is the hint: how to see more. */
 void file_refuse_content(const char *path, const struct roost_error *found, const char *what,
                          const char *how, struct diag *diag);

@@ -4,13 +4,16 @@
  * of the path. Each step opens the next name without following it and checks the opened thing with
  * fstat, so that a name swapped meanwhile is either not seen or seen and judged. Links among the
  * parents are spliced into `rest` and walked like anything else. */
+#include "base/private_dir.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/private_internal.h"
+#include "base/diag.h"
 
 enum { LINKS_MAX = 40 }; /* as the kernel */
 

@@ -54,4 +54,14 @@ struct shown_path {
 /* "<path of dir>/<name>" as the kernel knows it now, for messages only; `name` may be NULL. */
 struct shown_path shown_in(int dir, const char *name);
 
+/* --- shared by private_dir.c and private_file.c --- */
+
+struct diag;
+
+/* Whether `name` stays in its directory. False after it reported a name that does not. */
+bool private_name_check(struct diag *diag, const char *name);
+
+/* Reports "cannot <step> '<path>': <errno words>", with a cure. */
+void private_say_errno(struct diag *diag, int error, const char *step, const char *path);
+
 #endif

@@ -1,5 +1,5 @@
 /* The permission matrix: everything that can be wrong with a directory, its parents and its files, and
- * what is said about it; the same once more as another user; and a swapper that must never win. */
+ * what is reported about it; the same once more as another user; and a swapper that must never win. */
 #include "base/private_dir.h"
 
 #include <errno.h>
@@ -245,7 +245,7 @@ static const char *judge(const struct row *row, int fd, const struct roost_error
     return NULL;
 }
 
-/* False after saying which row is wrong: a child must not leave through cmocka. */
+/* False after it reported which row is wrong: a child must not leave through cmocka. */
 static bool run_matrix(void)
 {
     mode_t mask = umask(0); /* what is made is private whatever the mask */

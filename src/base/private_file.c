@@ -2,13 +2,16 @@
  *
  * A file is opened first and judged by fstat on the descriptor: a name can change between a look and
  * an open, a descriptor cannot. O_NONBLOCK keeps a fifo from stopping us at the open. */
+#include "base/private_dir.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/private_internal.h"
+#include "base/diag.h"
 
 struct shown_path shown_in(int dir, const char *name)
 {

@@ -104,7 +104,7 @@ enum roost_code rankset_add(struct rankset *set, struct arena *arena, struct str
         if (item.len == 0)
             continue;
         enum roost_code code =
-            rank_range_read(item, place_part(at, text, item), diag, &set->ranges[set->count]);
+            rank_range_read(item, place_piece(at, text, item), diag, &set->ranges[set->count]);
         if (code == ROOST_OK)
             set->count++;
         else if (result == ROOST_OK)

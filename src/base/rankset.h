@@ -28,7 +28,7 @@ struct rankset {
     bool is_all; /* "all": whatever there is; then there are no ranges */
 };
 
-/* Reads "a" or "a-b", blanks allowed around both numbers. Says what is wrong at `at`. */
+/* Reads "a" or "a-b", blanks allowed around both numbers. Reports what is wrong at `at`. */
 enum roost_code rank_range_read(struct strview item, struct place at, struct diag *diag,
                                 struct rank_range *out);
 
@@ -37,8 +37,8 @@ enum roost_code rank_range_read(struct strview item, struct place at, struct dia
 enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct strview text,
                              struct place at, struct diag *diag);
 
-/* The two halves of rankset_read, for who reads many texts into one set: rankset_add leaves ranges as
- * they come, and the set is not one before rankset_settle has sorted and joined them. */
+/* The two halves of rankset_read, for a caller that reads many texts into one set: rankset_add leaves ranges
+ * as they come, and the set is not one before rankset_settle has sorted and joined them. */
 enum roost_code rankset_add(struct rankset *set, struct arena *arena, struct strview text,
                             struct place at, struct diag *diag);
 void rankset_settle(struct rankset *set);

@@ -127,7 +127,7 @@ struct roost_diagnostic *report_add(struct roost_report *report,
     if (!copy.file || !copy.message || (entry->source_line && !copy.source_line))
         return NULL;
 
-    /* An insertion sort: entries come nearly in order, and ties keep the order they were said in. */
+    /* An insertion sort: entries come nearly in order, and ties keep the order they were reported in. */
     size_t at = report->count++;
     while (at > 0 && order(&copy, &report->entries[at - 1]) < 0) {
         report->entries[at] = report->entries[at - 1];

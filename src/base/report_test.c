@@ -1,4 +1,4 @@
-/* report_test.c - what a report and an error keep of what was said. */
+/* report_test.c - what a report and an error keep of what was reported. */
 #include <roost/error.h>
 
 #include "base/diag.h"

@@ -154,9 +154,9 @@ bool source_excerpt(struct place at, char *buf, size_t cap, struct excerpt *out)
     return at.source->peek && peek_around(at, buf, cap, out);
 }
 
-struct place place_inside(struct place at, struct strview value, struct strview part)
+struct place place_inside(struct place at, struct strview value, struct strview piece)
 {
-    if (!at.source || at.line < 1 || part.at < value.at || part.at > value.at + value.len)
+    if (!at.source || at.line < 1 || piece.at < value.at || piece.at > value.at + value.len)
         return at;
     struct strview line = source_line(at.source, at.line);
     size_t byte = byte_of_column(line, at.column);
@@ -165,19 +165,19 @@ struct place place_inside(struct place at, struct strview value, struct strview 
     struct strview written = sv_sub(line, byte, byte + value.len);
     if (!sv_equal(written, value))
         return at;
-    size_t offset = (size_t)(part.at - value.at);
+    size_t offset = (size_t)(piece.at - value.at);
     at.column = 1 + count_characters(sv_sub(line, 0, byte + offset));
-    at.length = count_characters(part);
+    at.length = count_characters(piece);
     return at;
 }
 
-struct place place_part(struct place at, struct strview value, struct strview part)
+struct place place_piece(struct place at, struct strview value, struct strview piece)
 {
-    if (part.at < value.at || part.at + part.len > value.at + value.len || value.len > INT32_MAX)
+    if (piece.at < value.at || piece.at + piece.len > value.at + value.len || value.len > INT32_MAX)
         return at;
     at.value = value;
-    at.part_from = (int32_t)(part.at - value.at);
-    at.part_len = (int32_t)part.len;
+    at.piece_from = (int32_t)(piece.at - value.at);
+    at.piece_len = (int32_t)piece.len;
     return at;
 }
 
@@ -186,9 +186,9 @@ struct place place_settle(struct place at)
     struct strview value = at.value;
     if (value.len == 0)
         return at;
-    size_t from = (size_t)at.part_from;
+    size_t from = (size_t)at.piece_from;
     at.value = SV("");
-    return place_inside(at, value, sv_sub(value, from, from + (size_t)at.part_len));
+    return place_inside(at, value, sv_sub(value, from, from + (size_t)at.piece_len));
 }
 
 /* What the user calls the line, when the source has names of its own for it. */

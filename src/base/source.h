@@ -27,10 +27,10 @@ struct place {
     const struct source *source;
     int32_t line;
     int32_t column;
-    int32_t length;              /* characters to underline; 0 counts as 1 */
-    int32_t part_from, part_len; /* the piece of `value` that is meant: see place_part */
-    struct strview value;        /* empty = the place is exact */
-    size_t offset;               /* in a streamed source: bytes before it */
+    int32_t length;                /* characters to underline; 0 counts as 1 */
+    int32_t piece_from, piece_len; /* the piece of `value` that is meant: see place_piece */
+    struct strview value;          /* empty = the place is exact */
+    size_t offset;                 /* in a streamed source: bytes before it */
 };
 
 #define NOWHERE ((struct place){0})
@@ -42,7 +42,7 @@ struct strview source_line(const struct source *source, int32_t line);
 struct excerpt {
     const char *text; /* in the buffer */
     int32_t first;    /* column of its first character */
-    bool goes_on;     /* the line has more behind it */
+    bool goes_on;     /* the line continues after it */
 };
 
 /* Puts the excerpt into `buf`, which has `cap` bytes; lines that are shorter are whole. False when the
@@ -55,13 +55,13 @@ struct place source_place(const struct source *source, size_t offset, int32_t le
 /* The place behind `text`, which starts at `at`. */
 struct place place_behind(struct place at, struct strview text);
 
-/* The place of `part`, a piece of the scalar `value` that starts at `at`. It is exact when the file
+/* The place of `piece` of the scalar `value` that starts at `at`. It is exact when the file
  * has the scalar's bytes as they are (plain, or quoted without escapes); otherwise it is `at`. */
-struct place place_inside(struct place at, struct strview value, struct strview part);
+struct place place_inside(struct place at, struct strview value, struct strview piece);
 
 /* The same, found only when it is needed: nearly all pieces are good and nobody asks where they are.
  * Line and column stay those of `at` until place_settle; `value` is borrowed as long. */
-struct place place_part(struct place at, struct strview value, struct strview part);
+struct place place_piece(struct place at, struct strview value, struct strview piece);
 struct place place_settle(struct place at);
 
 /* How a sentence names a second place: "line 4", or the key where lines are not the user's. Used as

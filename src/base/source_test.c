@@ -70,8 +70,8 @@ static void check_inside(const char *line, int32_t column, const char *value, si
     CHECK_FACT(line, at.length == length);
     CHECK_FACT(line, at.line == 1);
     struct place later = place_settle(
-        place_part((struct place){.source = &source, .line = 1, .column = column, .length = 99},
-                   text, sv_sub(text, from, to)));
+        place_piece((struct place){.source = &source, .line = 1, .column = column, .length = 99},
+                    text, sv_sub(text, from, to)));
     CHECK_FACT(line, later.column == expected && later.length == length && later.line == 1);
 }
 

@@ -33,6 +33,14 @@ bool sv_starts(struct strview a, const char *prefix)
     return a.len >= len && memcmp(a.at, prefix, len) == 0;
 }
 
+bool sv_matches(struct strview a, const char *pattern)
+{
+    size_t len = strlen(pattern);
+    if (len == 0 || pattern[len - 1] != '*')
+        return sv_is(a, pattern);
+    return a.len >= len - 1 && memcmp(a.at, pattern, len - 1) == 0;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';

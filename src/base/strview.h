@@ -34,7 +34,8 @@ static inline bool sv_is(struct strview a, const char *text)
 
 bool sv_is_nocase(struct strview a, const char *lower); /* ASCII; lower must be lower case */
 bool sv_starts(struct strview a, const char *prefix);
-struct strview sv_trim(struct strview a); /* blanks and tabs, both ends */
+bool sv_matches(struct strview a, const char *pattern); /* "AB*" matches what starts with AB */
+struct strview sv_trim(struct strview a);               /* blanks and tabs, both ends */
 struct strview sv_sub(struct strview a, size_t from, size_t to);
 size_t sv_find(struct strview a, char c, size_t from); /* a.len when it is not there */
 int sv_compare(struct strview a, struct strview b);    /* by bytes, shorter first */

@@ -63,6 +63,11 @@ TEST(case_is_ignored_for_ascii_letters_only)
     assert_false(sv_is_nocase(SV("\xc3\x84"), "\xc3\xa4"));
     assert_true(sv_starts(SV("ROOST_X"), "ROOST_"));
     assert_false(sv_starts(SV("ROOST"), "ROOST_"));
+    assert_true(sv_matches(SV("ROOST_PORT_HTTP"), "ROOST_PORT_*"));
+    assert_true(sv_matches(SV("RANK"), "RANK"));
+    assert_false(sv_matches(SV("RANKS"), "RANK"));
+    assert_false(sv_matches(SV("ROOST_POR"), "ROOST_PORT_*"));
+    assert_false(sv_matches(SV("RANK"), ""));
     assert_int_equal(sv_from(NULL).len, 0);
 }
 

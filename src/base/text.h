@@ -54,9 +54,6 @@ const char *text_string(struct text *text);
 /* Hands on what is left of a streamed text; false when anything has failed on the way. */
 bool text_finish(struct text *text);
 
-/* A JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD. */
-void text_json(struct text *text, struct strview view);
-
 /* The decimal digits of `value` at `out` (no NUL); returns how many. At most 11. */
 size_t format_int32(char *out, int32_t value);
 

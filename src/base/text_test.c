@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/json_reader.h"
-#include "base/utf8.h"
 #include "tests/unit.h"
 
 TEST(text_safe_shows_what_a_terminal_would_obey_as_bytes)
@@ -135,7 +133,7 @@ TEST(a_refused_piece_stops_the_stream_for_good)
         struct sink sink = {.all = TEXT_INIT, .refuses_at = refuses_at};
         struct text text = {.flush = take, .ctx = &sink};
         put_lines(&text, 40000);
-        text_json(&text, SV("more"));
+        text_puts(&text, "more");
         text_int(&text, 1);
         assert_false(text_reserve(&text, 1));
         assert_false(text_finish(&text));
@@ -177,61 +175,6 @@ TEST(a_streamed_text_has_no_room_beyond_its_buffer)
     text_release(&text);
 }
 
-TEST(json_strings_escape_what_they_must)
-{
-    static const struct {
-        struct strview text;
-        const char *json;
-    } rows[] = {
-        {SV(""), "\"\""},
-        {SV("plain / text"), "\"plain / text\""},
-        {SV("a\"b\\c"), "\"a\\\"b\\\\c\""},
-        {SV("\n\r\t"), "\"\\n\\r\\t\""},
-        {SV("\b\f\x01\x1f"), "\"\\u0008\\u000c\\u0001\\u001f\""},
-        {SV("a\0b"), "\"a\\u0000b\""},
-        {SV("\x7f"), "\"\\u007f\""},
-        {SV("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
-        {SV("\xff"), "\"\\ufffd\""},
-        {SV("a\xc3"), "\"a\\ufffd\""},
-        {SV("\xc3(b"), "\"\\ufffd(b\""},
-        {SV("\xc0\xaf"), "\"\\ufffd\\ufffd\""},
-        {SV("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\""},
-    };
-    for (size_t i = 0; i < ROWS(rows); i++) {
-        struct text got = TEXT_INIT;
-        text_json(&got, rows[i].text);
-        CHECK_TEXT(rows[i].json, text_string(&got), rows[i].json);
-        text_release(&got);
-    }
-}
-
-TEST(json_strings_of_any_two_bytes_read_back_the_same)
-{
-    struct text json = TEXT_INIT;
-    for (unsigned pair = 0; pair < 0x10000; pair++) {
-        char bytes[3] = {(char)(pair >> 8), (char)pair, '\0'};
-        struct diag diag = diag_start(NULL, NULL);
-        if (!bytes[0] || !bytes[1])
-            continue; /* the reader takes no NUL */
-        json.len = 0;
-        text_json(&json, (struct strview){bytes, 2});
-        struct json_reader *reader =
-            json_reader_from_text("x", (struct strview){json.bytes, json.len}, NULL);
-        struct json_token token = json_next(reader, &diag);
-        assert_int_equal(token.kind, JSON_STRING);
-        const char *end = bytes + 2;
-        bool is_valid = utf8_next(bytes, end, NULL) == 2 ||
-                        (utf8_next(bytes, end, NULL) == 1 && utf8_next(bytes + 1, end, NULL) == 1);
-        if (is_valid)
-            assert_true(sv_is(token.text, bytes));
-        else
-            assert_true(token.text.len >= 3); /* a replacement character at least */
-        assert_int_equal(json_next(reader, &diag).kind, JSON_END);
-        json_reader_free(reader);
-    }
-    text_release(&json);
-}
-
 RUN_TESTS(cmocka_unit_test(text_safe_shows_what_a_terminal_would_obey_as_bytes),
           cmocka_unit_test(a_text_is_what_was_put_into_it),
           cmocka_unit_test(a_fixed_text_stays_in_its_bytes_and_fails_beyond_them),
@@ -241,6 +184,4 @@ RUN_TESTS(cmocka_unit_test(text_safe_shows_what_a_terminal_would_obey_as_bytes),
           cmocka_unit_test(a_refused_piece_stops_the_stream_for_good),
           cmocka_unit_test(the_last_piece_may_be_refused_too),
           cmocka_unit_test(a_streamed_text_of_nothing_is_good_and_calls_nobody),
-          cmocka_unit_test(a_streamed_text_has_no_room_beyond_its_buffer),
-          cmocka_unit_test(json_strings_escape_what_they_must),
-          cmocka_unit_test(json_strings_of_any_two_bytes_read_back_the_same))
+          cmocka_unit_test(a_streamed_text_has_no_room_beyond_its_buffer))

@@ -39,7 +39,7 @@ static bool lay_out(struct job *job)
     if (job->options->sizes_only)
         return true;
     /* What is wrong with one hides nothing that is wrong with another. */
-    bool has_machines = job_find_machines(job), has_groups = job_list_groups(job);
+    bool has_machines = job_find_machines(job), has_groups = job_list_server_groups(job);
     bool is_good = has_groups && has_machines && job_place_engines(job) && job_count_ports(job);
     return job->groups && job_check_amounts(job, has_machines) && is_good;
 }
@@ -70,7 +70,7 @@ struct roost_bundles *roost_bundles_new(const struct roost_config *config,
         .options = options ? options : &all,
         .diag = &diag,
     };
-    /* What is broken was said when the config was read. */
+    /* What is broken was reported when the config was read. */
     if (!job.settings->is_broken && lay_out(&job) && diag.errors == 0)
         return bundles;
     roost_bundles_free(bundles);

@@ -1,5 +1,5 @@
 /* bundles.h - bundles while they are laid out: what the settings come to, and the steps that fill a
- * layout from them. Each step says what is wrong and lets the next one go on where it can. */
+ * layout from them. Each step reports what is wrong and lets the next one go on where it can. */
 #ifndef BUNDLE_BUNDLES_H
 #define BUNDLE_BUNDLES_H
 
@@ -42,7 +42,7 @@ struct job {
 /* The place of a value that was written, or of the whole section. */
 struct place job_place(const struct job *job, const struct count_setting *setting);
 
-/* Zeroed memory from the bundles' arena; NULL after saying that there is none. */
+/* Zeroed memory from the bundles' arena; NULL after it reported that there is none. */
 #define job_array(job, T, count)                                                                   \
     ((T *)job_memory((job), arena_zeroed(&(job)->bundles->arena, T, (count) > 0 ? (count) : 1)))
 void *job_memory(struct job *job, void *memory);
@@ -60,7 +60,7 @@ bool job_find_machines(struct job *job);
 int32_t job_slots_of(const struct job *job, int32_t node);
 
 /* The list of models as server groups with their GPUs, slots, ranks and engines. */
-bool job_list_groups(struct job *job);
+bool job_list_server_groups(struct job *job);
 
 /* The machine of a slot, looking on from `machine`: slots rise. */
 int32_t job_machine_of(const struct job *job, int32_t slot, int32_t machine);

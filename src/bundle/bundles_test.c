@@ -14,7 +14,7 @@ static struct roost_bundles *lay_out(const char *settings, const char *spec,
     struct roost_config_options reading = {.path = "groups.yaml",
                                            .text = text_string(&yaml),
                                            .text_len = yaml.len,
-                                           .takes_groups_alone = true};
+                                           .takes_placement_groups_alone = true};
     struct roost_config *config = roost_config_load(&reading, NULL, err);
     text_release(&yaml);
     if (!config)

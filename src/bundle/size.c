@@ -47,7 +47,7 @@ int32_t job_slots_of(const struct job *job, int32_t node)
                         : job->layout->num_gpus_per_node;
 }
 
-/* The largest node: parts are as large as nodes allow, and what does not fit is said later. */
+/* The largest node: parts are as large as nodes allow, and what does not fit is reported later. */
 static int32_t largest_node(const struct job *job, int32_t nodes)
 {
     int32_t largest = 0;

@@ -100,15 +100,17 @@ static int run(const struct invocation *invocation)
 {
     struct planning planning;
     struct roost_bundles *bundles = NULL;
-    int status = planning_start(&planning, invocation, NULL, NULL);
+    struct planning_options planning_options = {.takes_placement_groups_alone = true};
+    int status = planning_start(&planning, invocation, &planning_options);
     if (status == 0) {
-        bool has_groups = planning.config && roost_config_has_groups(planning.config);
-        if (has_groups && (planning.cluster || !planning.has_cluster))
+        bool has_placement_groups =
+            planning.config && roost_config_has_placement_groups(planning.config);
+        if (has_placement_groups && (planning.cluster || !planning.has_cluster))
             bundles =
                 roost_bundles_new(planning.config, planning.cluster, NULL, planning.report, NULL);
         /* Beside errors it would only be noise: what they concern was not placed. */
         bool has_components = planning.config && roost_config_component_count(planning.config) > 0;
-        if (planning.plan && (has_components || !has_groups) &&
+        if (planning.plan && (has_components || !has_placement_groups) &&
             roost_report_errors(planning.report) == 0)
             roost_plan_advise(planning.plan, planning.config, planning.cluster, planning.report);
         status = print(&planning, bundles, invocation);
@@ -118,19 +120,17 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {PLANNING_OPTIONS, {0}};
+static const struct cli_option options[] = {PLANNING_OPTIONS, {0}};
 
 const struct command cmd_check = {
     .name = "check",
     .summary = "find every error of a config at once",
     .usage = "[options] CONFIG [key=value ...]",
-    .details = "Reads CONFIG (- is standard input) and says everything that is wrong with it: "
-               "where, why,\n"
-               "and what would be right. With a cluster (--cluster, ROOST_CLUSTER or roost.cluster "
-               "in the\n"
-               "config) it also checks that every component fits. Ends with 0, 3 for an invalid "
-               "config, or\n"
-               "4 for one that does not fit the cluster; warnings end with 0.",
+    .details =
+        "Reads CONFIG (- is standard input) and reports every error in it, with its place and a\n"
+        "suggested fix. With a cluster (--cluster, ROOST_CLUSTER or roost.cluster in the config)\n"
+        "it also checks that every component fits. The exit status is 0, 3 for an invalid config,\n"
+        "or 4 for a config that does not fit the cluster. Warnings do not change it.",
     .options = options,
     .run = run,
 };

@@ -36,19 +36,18 @@ static int run(const struct invocation *invocation)
                         quote(sv_from(shell)).text);
 }
 
-static const struct option_spec options[] = {{0}};
+static const struct cli_option options[] = {{0}};
 
 const struct command cmd_completion = {
     .name = "completion",
-    .summary = "print what makes a shell complete these commands",
+    .summary = "print a completion script for a shell",
     .usage = "SHELL",
     .details =
-        "Prints a script for SHELL (bash, zsh or fish). With it the Tab key completes commands,\n"
-        "options, their values, configs and the ids of runs. In bash and zsh (after compinit)\n"
-        "eval \"$(roost completion bash)\", with the name of the shell, turns it on; in fish\n"
-        "roost completion fish | source. An installed roost brings the scripts to where shells "
-        "look\n"
-        "for them.",
+        "Prints a completion script for SHELL (bash, zsh or fish). The Tab key then completes\n"
+        "commands, options, their values, configs and the ids of runs. To turn it on, run\n"
+        "eval \"$(roost completion bash)\" in bash, the same with zsh in zsh (after compinit), or\n"
+        "roost completion fish | source in fish. An installed roost has these scripts where\n"
+        "shells look for them.",
     .options = options,
     .run = run,
 };

@@ -5,9 +5,9 @@
 static int print(const struct roost_bundles *bundles, const struct invocation *invocation)
 {
     if (option_is_on(invocation, "json"))
-        return output_status(roost_render_groups_json(bundles, output_write, &output_stdout), 0);
+        return output_status(roost_render_bundles_json(bundles, output_write, &output_stdout), 0);
     struct roost_text_style style = output_style(invocation, output_stdout);
-    return output_status(roost_render_groups_text(bundles, &style, output_write, &output_stdout),
+    return output_status(roost_render_bundles_text(bundles, &style, output_write, &output_stdout),
                          0);
 }
 
@@ -15,7 +15,7 @@ static int run(const struct invocation *invocation)
 {
     struct planning planning;
     struct roost_bundles *bundles = NULL;
-    int status = planning_start_groups(&planning, invocation);
+    int status = planning_start_placement_groups(&planning, invocation);
     if (status == 0) {
         /* A cluster that was named and could not be had is an error already. */
         if (planning.config && (planning.cluster || !planning.has_cluster))
@@ -33,7 +33,7 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
+static const struct cli_option options[] = {
     {"cluster", "X", "nodes and CPUs of X: a spec (2x8), a snapshot file, or local"},
     {"hydra", NULL, "follow the config's defaults list, from files beside it"},
     {"json", NULL, "print JSON"},
@@ -45,15 +45,13 @@ const struct command cmd_groups = {
     .name = "groups",
     .summary = "show placement groups: shares, engines, ports",
     .usage = "[options] CONFIG [key=value ...]",
-    .details = "Computes what roost.groups of CONFIG (- is standard input) asks for, by slime's "
-               "names: how many\n"
-               "GPUs one placement group takes, which slots trainers and engines see, the node and "
-               "rank of\n"
-               "every part of an engine and the ports it wants. Sizes that do not tile, engines "
-               "that straddle\n"
-               "a node and CPUs that are missing are errors. Nothing is reserved and no cluster "
-               "needs to be\n"
-               "there; without one, nodes are counted as num_gpus_per_node GPUs each.",
+    .details =
+        "Computes the placement group that roost.groups of CONFIG (- is standard input) asks for,\n"
+        "with slime's names: how many GPUs it takes, which slots trainers and engines see, the\n"
+        "node and rank of every part of an engine, and the ports that the part wants. Sizes that\n"
+        "do not divide evenly, engines that cross a node boundary and missing CPUs are errors.\n"
+        "Nothing is reserved, and no cluster needs to exist. Without one, every node has\n"
+        "num_gpus_per_node GPUs.",
     .options = options,
     .run = run,
 };

@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include "base/strview.h"
-#include "cli/logs_view.h"
 #include "cli/output.h"
-#include "cli/ranks_option.h"
+#include "cli/screen/logs_view.h"
 #include "run/runs.h"
 
 /* The run that is meant. */
@@ -24,7 +23,7 @@ static bool is_alive(void *ctx)
     return runs_goes_on(run->dir);
 }
 
-/* 0, or an exit status after saying why there is no such run. */
+/* 0, or an exit status after it reported why there is no such run. */
 static int find_run(const struct invocation *invocation, struct meant_run *out)
 {
     struct roost_error err;
@@ -45,16 +44,19 @@ static struct logs_options wanted(const struct invocation *invocation, const str
 {
     struct roost_text_style out = output_style(invocation, output_stdout);
     struct roost_text_style err = output_style(invocation, output_stderr);
+    bool follows = option_is_on(invocation, "follow");
     return (struct logs_options){
         .component = option_value(invocation, "component"),
         .ranks = ranks,
-        .follows = option_is_on(invocation, "follow"),
+        .follows = follows,
         .is_alive = is_alive,
         .screen = {.fds = {output_stdout, output_stderr},
                    .has_color = {out.has_color, err.has_color},
                    .has_no_label = option_is_on(invocation, "no-label"),
                    .hides = {option_is_on(invocation, "stderr"),
-                             option_is_on(invocation, "stdout")}},
+                             option_is_on(invocation, "stdout")},
+                   .width = err.width,
+                   .height = follows ? output_height(output_stderr) : 0},
     };
 }
 
@@ -84,9 +86,9 @@ static int run(const struct invocation *invocation)
     struct meant_run meant = {.list = {.runtime_dir = -1}, .dir = -1};
     if (option_is_on(invocation, "stdout") && option_is_on(invocation, "stderr"))
         return output_usage(
-            "--stdout and --stderr each leave the other out; without both, both are "
+            "--stdout and --stderr exclude each other; without them, both streams are "
             "shown");
-    int status = ranks_option(invocation, &arena, &set, &ranks);
+    int status = option_ranks(invocation, &arena, &set, &ranks);
     if (status == 0)
         status = find_run(invocation, &meant);
     if (meant.entry) {
@@ -105,13 +107,13 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
-    {"follow", NULL, "go on as they grow, until the run has ended"},
+static const struct cli_option options[] = {
+    {"follow", NULL, "print new lines until the run has ended"},
     {"component", "NAME", "only this component"},
     {"ranks", "RANKS", "only these ranks: 0-3,7"},
     {"stdout", NULL, "only standard output"},
     {"stderr", NULL, "only standard error"},
-    {"no-label", NULL, "without [component/rank]; not on a terminal, the bytes as they are"},
+    {"no-label", NULL, "no [component/rank]; raw bytes, except on a terminal"},
     {"color", "WHEN", "auto (default), always or never"},
     {0},
 };
@@ -124,9 +126,9 @@ const struct command cmd_logs = {
     .usage = "[options] [RUN]",
     .takes_ended_runs = true,
     .details =
-        "Prints the logs of a run: component by component, rank by rank, standard output of\n"
-        "workers to standard output and standard error to standard error. RUN is the id of a\n"
-        "run or the beginning of one; the newest when it is left out.",
+        "Prints the logs of a run, component by component and rank by rank: standard output of\n"
+        "workers to standard output, and standard error to standard error. RUN is the id of a run\n"
+        "or the beginning of one; the default is the newest run.",
     .options = options,
     .letters = letters,
     .run = run,

@@ -4,7 +4,10 @@
 
 #include "base/strview.h"
 #include "cli/output.h"
-#include "cli/plan_commands.h"
+#include "cli/planning.h"
+#include "render/commands_view.h"
+#include "render/plan_json.h"
+#include "render/stream.h"
 
 static int refuse_component(const struct roost_plan *plan, const struct invocation *invocation,
                             const char *name)
@@ -21,13 +24,94 @@ static int refuse_component(const struct roost_plan *plan, const struct invocati
     return status;
 }
 
+/* --- --commands: what would be executed, with everything that a run decides shown by its name --- */
+
+static void put_command(void *ctx, struct json_writer *json,
+                        const struct roost_component *component, int32_t rank)
+{
+    struct command_walk *walk = ctx;
+    const struct commands *made = walk->commands;
+    struct process_command process;
+    int32_t index = 0;
+    while (index < made->component_count && made->components[index].placed != component)
+        index++;
+    if (!command_walk_to(walk, index, rank, &process))
+        json->out->has_failed = true;
+    else
+        command_put_json(json, &process);
+}
+
+static enum roost_code print_commands_json(const struct planning *planning,
+                                           const struct commands *made,
+                                           const struct run_values *values, const char *component)
+{
+    struct command_walk walk = {.commands = made, .values = values};
+    struct plan_json_more more = {put_command, &walk};
+    enum roost_code code = render_plan_json(planning->plan, planning->cluster, component, &more,
+                                            output_write, &output_stdout);
+    command_walk_release(&walk);
+    return code;
+}
+
+static enum roost_code print_commands_text(const struct invocation *invocation,
+                                           const struct commands *made,
+                                           const struct run_values *values)
+{
+    struct roost_text_style style = output_style(invocation, output_stdout);
+    struct stream stream;
+    stream_start(&stream, output_write, &output_stdout);
+    commands_put_text(&stream.text, made, values, style.width, style.has_color);
+    return stream_end(&stream);
+}
+
+/* Prints the commands of the plan, or of one component. Returns the exit status. */
+static int print_commands(const struct planning *planning, const struct invocation *invocation,
+                          const char *component)
+{
+    struct launch_options options = {
+        .config = planning->config,
+        .cluster = planning->cluster,
+        .plan = planning->plan,
+        .env = (const char *const *)invocation->env,
+        .components = &component,
+        .component_count = component ? 1 : 0,
+        .is_command_optional = true,
+    };
+    /* The local engine is always here; where Ray puts rank 0 is not known before. */
+    bool is_local = strcmp(planning_engine(invocation, planning->config), "local") == 0;
+    struct run_values values = {.run_id = "<run id>",
+                                .name_space = "<namespace>",
+                                .master_addr = is_local ? "127.0.0.1" : "<address>"};
+    /* A report of its own: what planning had to say is on the screen already. */
+    struct roost_report *report = roost_report_new();
+    struct diag diag = config_diag(planning->config, report, NULL);
+    struct commands *made = report ? commands_new(&options, &diag) : NULL;
+    int status;
+    if (made)
+        status = output_status(option_is_on(invocation, "json")
+                                   ? print_commands_json(planning, made, &values, component)
+                                   : print_commands_text(invocation, made, &values),
+                               0);
+    else if (report)
+        status = roost_report_exit(report);
+    else
+        status = output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+    if (report && (!made || (roost_report_count(report) && !option_is_on(invocation, "json"))))
+        output_report(invocation, report);
+    commands_free(made);
+    roost_report_free(report);
+    return status;
+}
+
+/* --- the plan --- */
+
 static int print(const struct planning *planning, const struct invocation *invocation)
 {
     const char *component = option_value(invocation, "component");
     if (component && !roost_plan_find(planning->plan, component))
         return refuse_component(planning->plan, invocation, component);
     if (option_is_on(invocation, "commands"))
-        return plan_commands(planning, invocation, component);
+        return print_commands(planning, invocation, component);
     if (option_is_on(invocation, "json"))
         return output_status(roost_render_plan_json(planning->plan, planning->cluster, component,
                                                     output_write, &output_stdout),
@@ -50,7 +134,7 @@ static int refuse_without_cluster(const struct planning *planning,
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation, NULL, NULL);
+    int status = planning_start(&planning, invocation, &(struct planning_options){0});
     if (status == 0) {
         status = roost_report_exit(planning.report);
         bool has_faults = status != 0;
@@ -66,10 +150,10 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
+static const struct cli_option options[] = {
     PLANNING_OPTIONS,
-    {"engine", "ENGINE", "ray plans against the live Ray cluster; local (default) asks none"},
-    {"wait", "SECONDS", "time for the nodes of the live cluster to come (600)"},
+    {"engine", "ENGINE", "ray: plan against the live Ray cluster; local (default): ask none"},
+    {"wait", "SECONDS", "how long to wait for nodes of the live cluster (600)"},
     {"component", "NAME", "show only this component"},
     {"commands", NULL, "show the command and the variables of every process"},
     {0},
@@ -80,11 +164,10 @@ const struct command cmd_plan = {
     .summary = "show where every process goes",
     .usage = "[options] CONFIG [key=value ...]",
     .details =
-        "Computes the place of every process of CONFIG (- is standard input) on a cluster and "
-        "prints\n"
-        "it as a table, or as JSON with every field. The cluster comes from --cluster, "
-        "ROOST_CLUSTER\n"
-        "or roost.cluster in the config; nothing is started and no cluster needs to be there.",
+        "Computes the place of every process of CONFIG (- is standard input) on a cluster and\n"
+        "prints a table, or JSON with every field. The cluster comes from --cluster,\n"
+        "ROOST_CLUSTER or roost.cluster in the config. Nothing is started, and the cluster does\n"
+        "not need to exist.",
     .options = options,
     .run = run,
 };

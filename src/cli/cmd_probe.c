@@ -4,7 +4,7 @@
 
 #include "base/strview.h"
 #include "cli/output.h"
-#include "cli/ray_cluster.h"
+#include "cli/planning.h"
 
 static int print(const struct roost_cluster *cluster, const struct invocation *invocation)
 {
@@ -28,7 +28,7 @@ static int run(const struct invocation *invocation)
     struct roost_cluster_options wanted = {.text = "local"};
     char *snapshot = NULL;
     bool is_ray = engine && strcmp(engine, "ray") == 0;
-    if (is_ray && (snapshot = ray_cluster_ask(invocation, NULL, report)))
+    if (is_ray && (snapshot = planning_ask_ray(invocation, NULL, false, report)))
         wanted = (struct roost_cluster_options){.text = "the Ray cluster", .snapshot = snapshot};
     struct roost_cluster *cluster =
         !is_ray || snapshot ? roost_cluster_new(&wanted, report, NULL) : NULL;
@@ -41,7 +41,7 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
+static const struct cli_option options[] = {
     {"engine", "ENGINE", "local (default): this machine; ray: the live Ray cluster"},
     {"json", NULL, "print a snapshot that --cluster takes"},
     {"color", "WHEN", "auto (default), always or never"},
@@ -53,13 +53,11 @@ const struct command cmd_probe = {
     .summary = "show what hardware there is",
     .usage = "[options]",
     .details =
-        "Shows the nodes of this machine or of a Ray cluster with their accelerators, in node "
-        "order.\n"
-        "With --json the answer is a snapshot: keep it in a file, and --cluster FILE plans against "
-        "it\n"
-        "anywhere. A Ray cluster is found by RAY_ADDRESS, else it is the one that this user runs "
-        "here;\n"
-        "it is asked by ROOST_PYTHON, else by the Python beside the program.",
+        "Shows the nodes of this machine or of a Ray cluster with their accelerators, in node\n"
+        "order. With --json it prints a snapshot: save it in a file, and --cluster FILE plans\n"
+        "against it on any machine. RAY_ADDRESS selects the Ray cluster; the default is the one\n"
+        "that this user runs here. roost asks Ray through ROOST_PYTHON, or through the Python\n"
+        "beside the program.",
     .options = options,
     .run = run,
 };

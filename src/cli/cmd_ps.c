@@ -4,9 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
 #include "cli/output.h"
 #include "run/runs.h"
+#include "json/json_writer.h"
 
 static void put_age(struct text *out, int64_t seconds)
 {
@@ -107,9 +107,9 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
-    {"all", NULL, "also runs that have ended"},
-    {"json", NULL, "print JSON, with every process of the living ones"},
+static const struct cli_option options[] = {
+    {"all", NULL, "also list runs that have ended"},
+    {"json", NULL, "print JSON, with every process of living runs"},
     {0},
 };
 
@@ -120,9 +120,8 @@ const struct command cmd_ps = {
     .summary = "list your runs",
     .usage = "[options]",
     .details =
-        "Lists the runs of this user that are alive on this machine, newest first. A run that "
-        "crashed\n"
-        "is recognised, whatever it left is ended, and it is shown as such by --all.",
+        "Lists the runs of this user that are alive on this machine, newest first. If a run\n"
+        "crashed, roost ends what is left of it and lists it with --all.",
     .options = options,
     .run = run,
     .letters = letters,

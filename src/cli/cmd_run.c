@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <roost/render.h>
+#include <roost/engine/cluster.h>
+#include <roost/engine/driver.h>
 
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/planning.h"
-#include "cli/run_view.h"
-#include "cli/seconds_option.h"
+#include "cli/screen/run_view.h"
 #include "command/commands.h"
 #include "run/driver_signals.h"
 
@@ -43,30 +43,27 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
                         char ***out_names)
 {
     int32_t grace, wait;
-    int status = seconds_option(invocation, "grace", &grace);
+    int status = option_seconds(invocation, "grace", &grace);
     if (status == 0)
-        status = seconds_option(invocation, "wait", &wait);
+        status = option_seconds(invocation, "wait", &wait);
     if (status)
         return status;
     const char *component = option_value(invocation, "component");
-    const char *cgroup = invocation_env(invocation, "ROOST_CGROUP");
     options->keeps_going = option_is_on(invocation, "keep-going");
-    if (cgroup && strcmp(cgroup, "auto") != 0 && strcmp(cgroup, "never") != 0)
-        return output_refuse(invocation, "ROOST_CGROUP is 'auto' or 'never', not '%s'",
-                             quote(sv_from(cgroup)).text);
-    const char *base = invocation_env(invocation, "ROOST_PORT_BASE");
-    int64_t port = 0;
-    if (base && (number_parse(sv_from(base), UINT16_MAX, &port) != NUMBER_OK || port < 1024))
-        return output_refuse(invocation, "ROOST_PORT_BASE is a port from 1024 to 65535, not '%s'",
-                             quote(sv_from(base)).text);
-    options->port_base = (int32_t)port;
-    options->has_no_cgroup = cgroup && strcmp(cgroup, "never") == 0;
+    struct roost_settings settings;
+    struct roost_error err;
+    if (roost_settings_read((const char *const *)invocation->env, &settings, &err) != ROOST_OK)
+        return output_refuse(invocation, "%s", err.message);
+    options->port_base = settings.port_base;
+    options->has_no_cgroup = settings.has_no_cgroup;
     options->grace_ms = grace > 0 ? grace : grace == 0 ? -1 : 0;
-    options->wait_ms = wait > 0 ? wait : wait == 0 ? 1 : 0; /* 0 would be the usual ten minutes */
-    if (invocation->has_words && invocation->word_count == 0)
+    options->agents.wait_ms = wait > 0    ? wait
+                              : wait == 0 ? 1
+                                          : 0; /* 0 would be the usual ten minutes */
+    if (invocation->has_trailing && invocation->trailing_count == 0)
         return output_refuse(invocation, "there is no command after '--'");
-    options->command = invocation->words;
-    options->command_count = invocation->word_count;
+    options->command = invocation->trailing;
+    options->command_count = invocation->trailing_count;
     if (component) {
         *out_names = split_names(component, &options->component_count);
         if (!*out_names)
@@ -78,12 +75,12 @@ static int read_options(const struct invocation *invocation, struct roost_run_op
 
 /* --- before the run --- */
 
-/* What would be said when the nodes are there. */
+/* What would be reported when the nodes are there. */
 static void check_commands(const struct planning *planning, const struct invocation *invocation)
 {
     struct launch_options options = {.config = planning->config,
-                                     .command = invocation->words,
-                                     .command_count = invocation->word_count};
+                                     .command = invocation->trailing,
+                                     .command_count = invocation->trailing_count};
     struct diag diag = config_diag(planning->config, planning->report, NULL);
     const char *component = option_value(invocation, "component");
     char **names = component ? split_names(component, &options.component_count) : NULL;
@@ -105,7 +102,8 @@ static bool keep(void *ctx, const char *bytes, size_t len)
 /* What the managers of the run tell of its cluster. */
 static int make_view(const struct planning *planning, struct text *view)
 {
-    enum roost_code code = roost_render_view_json(planning->cluster, planning->config, keep, view);
+    enum roost_code code =
+        roost_render_cluster_view(planning->cluster, planning->config, keep, view);
     return code == ROOST_OK ? 0 : output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
 }
 
@@ -156,6 +154,12 @@ struct watching {
     bool is_finished;
 };
 
+/* A run that a request cannot reach is ending already: its events say how. */
+static void pass_on(enum roost_code code)
+{
+    (void)code;
+}
+
 static void hear_signals(struct watching *watching)
 {
     int32_t number = 0;
@@ -166,16 +170,16 @@ static void hear_signals(struct watching *watching)
             if (watching->asked++ == 0) {
                 run_view_say(&watching->view, "%s: stopping; once more to kill",
                              signal_word(number).text);
-                (void)roost_run_stop(watching->run, number, NULL);
+                pass_on(roost_run_stop(watching->run, number, NULL));
             } else {
-                (void)roost_run_kill(watching->run, NULL);
+                pass_on(roost_run_kill(watching->run, NULL));
             }
             break;
-        case DRIVER_FORWARD: (void)roost_run_signal(watching->run, number, NULL); break;
+        case DRIVER_FORWARD: pass_on(roost_run_signal(watching->run, number, NULL)); break;
         case DRIVER_SUSPEND:
-            (void)roost_run_signal(watching->run, driver_stop_signal(), NULL);
+            pass_on(roost_run_signal(watching->run, driver_stop_signal(), NULL));
             driver_suspend();
-            (void)roost_run_signal(watching->run, driver_continue_signal(), NULL);
+            pass_on(roost_run_signal(watching->run, driver_continue_signal(), NULL));
             break;
         case DRIVER_RESUME:
         case DRIVER_RESIZE: break;
@@ -229,32 +233,110 @@ static int finish(struct watching *watching)
     return status;
 }
 
-static int show(struct watching *watching, const struct invocation *invocation)
+/* How many components of the run are services. */
+static int32_t count_services(const struct planning *planning, const struct roost_run *run)
 {
-    struct roost_run *run = watching->run;
-    int status = run_view_init(&watching->view, run, invocation);
-    if (status)
-        return status;
-    if (watching->view.is_verbose)
-        run_view_say(&watching->view, "run %s: logs in %s", roost_run_id(run), roost_run_dir(run));
-    watch(watching);
-    return finish(watching);
+    int32_t count = 0;
+    for (int32_t i = 0; i < roost_run_component_count(run); i++) {
+        const struct launch_config *launch =
+            config_find_launch(planning->config, roost_run_component(run, i));
+        count += launch && launch->is_service;
+    }
+    return count;
+}
+
+static int show(struct watching *watching, const struct planning *planning,
+                const struct invocation *invocation, const struct rankset *ranks)
+{
+    int32_t services = count_services(planning, watching->run);
+    struct roost_text_style out = output_style(invocation, output_stdout);
+    struct roost_text_style err = output_style(invocation, output_stderr);
+    struct run_view_options options = {
+        .screen = {.fds = {output_stdout, output_stderr},
+                   .has_color = {out.has_color, err.has_color},
+                   .is_quiet = option_is_on(invocation, "quiet"),
+                   .has_no_label = option_is_on(invocation, "no-label"),
+                   .ranks = ranks,
+                   .width = err.width,
+                   .height = output_height(output_stderr)},
+        .is_verbose = option_is_on(invocation, "verbose"),
+        .has_services = services > 0,
+    };
+    struct roost_error error;
+    int status = EXIT_SYSTEM;
+    if (run_view_init(&watching->view, watching->run, &options, &error)) {
+        if (options.is_verbose)
+            run_view_say(&watching->view, "run %s: logs in %s", roost_run_id(watching->run),
+                         roost_run_dir(watching->run));
+        if (services > 0 && services == roost_run_component_count(watching->run))
+            run_view_say(&watching->view,
+                         "all components are services: the run goes on until it is stopped");
+        watch(watching);
+        status = finish(watching);
+    } else {
+        output_say("cannot show the logs of the run: %s", error.message);
+    }
+    run_view_release(&watching->view);
+    return status;
+}
+
+/* Starts the run, shows it and awaits its end. */
+static int run_plan(const struct planning *planning, const struct invocation *invocation,
+                    struct roost_run_options *options, const struct rankset *ranks)
+{
+    int status;
+    struct roost_error err = {0};
+    struct heard early = {0};
+    int signals = driver_signals_open();
+    options->stop_fd = signals;
+    options->is_stopped = is_stopped;
+    options->stop_ctx = &early;
+    /* It takes seconds, and a person at a terminal wants to know what is going on. */
+    if (strcmp(options->engine, "ray") == 0 && isatty(STDERR_FILENO))
+        output_say("joining the Ray cluster");
+    struct roost_report *report = roost_report_new();
+    struct roost_run *run = report ? roost_run_start(options, report, &err) : NULL;
+    if (run) {
+        if (roost_report_count(report))
+            output_report(invocation, report);
+        if (strcmp(options->engine, "local") == 0)
+            say_simulated(planning);
+        struct watching watching = {.run = run, .signals = signals};
+        status = show(&watching, planning, invocation, ranks);
+    } else if (early.number) {
+        output_say("%s: stopped before it began", signal_word(early.number).text);
+        status = 128 + early.number;
+    } else if (report && roost_report_count(report)) {
+        output_report(invocation, report);
+        status = roost_report_exit(report);
+    } else {
+        status = roost_code_exit(err.code);
+        output_error(&err);
+    }
+    roost_run_free(run);
+    roost_report_free(report);
+    if (signals >= 0)
+        close(signals);
+    return status;
 }
 
 static int start(const struct planning *planning, const struct invocation *invocation)
 {
     char **names = NULL;
-    struct roost_run_options options = {.config = planning->config,
-                                        .cluster = planning->cluster,
-                                        .plan = planning->plan,
-                                        .env = (const char *const *)invocation->env,
-                                        .program = "/proc/self/exe",
-                                        .is_dedicated = true,
-                                        .engine = planning_engine(invocation, planning->config),
-                                        .python = invocation_env(invocation, "ROOST_PYTHON")};
-    struct watching watching;
+    struct roost_run_options options = {
+        .config = planning->config,
+        .cluster = planning->cluster,
+        .plan = planning->plan,
+        .env = (const char *const *)invocation->env,
+        .program = "/proc/self/exe",
+        .is_dedicated = true,
+        .engine = planning_engine(invocation, planning->config),
+        .agents = {.python = invocation_env(invocation, "ROOST_PYTHON")}};
+    struct arena arena = ARENA_INIT;
+    struct rankset rank_set;
+    const struct rankset *ranks;
     struct text view = TEXT_INIT;
-    int status = run_view_read(&watching.view, invocation);
+    int status = option_ranks(invocation, &arena, &rank_set, &ranks);
     if (status == 0)
         status = read_options(invocation, &options, &names);
     if (status == 0)
@@ -262,40 +344,9 @@ static int start(const struct planning *planning, const struct invocation *invoc
     if (status == 0) {
         options.view = view.bytes;
         options.view_len = view.len;
-        struct roost_error err = {0};
-        int signals = driver_signals_open();
-        struct heard early = {0};
-        options.stop_fd = signals;
-        options.is_stopped = is_stopped;
-        options.stop_ctx = &early;
-        /* It takes seconds, and somebody who looks wants to know what is going on. */
-        if (strcmp(options.engine, "ray") == 0 && isatty(STDERR_FILENO))
-            output_say("joining the Ray cluster");
-        struct roost_report *report = roost_report_new();
-        struct roost_run *run = report ? roost_run_start(&options, report, &err) : NULL;
-        if (run) {
-            if (roost_report_count(report))
-                output_report(invocation, report);
-            if (strcmp(options.engine, "local") == 0)
-                say_simulated(planning);
-            watching = (struct watching){.run = run, .view = watching.view, .signals = signals};
-            status = show(&watching, invocation);
-        } else if (early.number) {
-            output_say("%s: stopped before it began", signal_word(early.number).text);
-            status = 128 + early.number;
-        } else if (report && roost_report_count(report)) {
-            output_report(invocation, report);
-            status = roost_report_exit(report);
-        } else {
-            status = roost_code_exit(err.code);
-            output_error(&err);
-        }
-        roost_run_free(run);
-        roost_report_free(report);
-        if (signals >= 0)
-            close(signals);
+        status = run_plan(planning, invocation, &options, ranks);
     }
-    run_view_release(&watching.view);
+    arena_release(&arena);
     text_release(&view);
     free(names);
     return status;
@@ -304,7 +355,9 @@ static int start(const struct planning *planning, const struct invocation *invoc
 static int run(const struct invocation *invocation)
 {
     struct planning planning;
-    int status = planning_start(&planning, invocation, "local", check_commands);
+    struct planning_options planning_options = {
+        .default_cluster = "local", .is_for_run = true, .check = check_commands};
+    int status = planning_start(&planning, invocation, &planning_options);
     if (status == 0) {
         status = roost_report_exit(planning.report);
         if (roost_report_count(planning.report))
@@ -316,7 +369,7 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
+static const struct cli_option options[] = {
     {"cluster", "X", "run the plan for X: a spec (2x8), a snapshot file, or local"},
     {"mode", "MODE", "hybrid (default) or model-parallel"},
     {"no-isolate", NULL, "let every process see all accelerators of its node"},
@@ -324,13 +377,13 @@ static const struct option_spec options[] = {
     {"color", "WHEN", "auto (default), always or never"},
     {"engine", "ENGINE", "local (default), or ray: on the nodes of a Ray cluster"},
     {"component", "NAMES", "run only these components (a,b)"},
-    {"keep-going", NULL, "let the others go on when a process fails"},
-    {"grace", "SECONDS", "time to end by themselves before processes are killed (10)"},
-    {"wait", "SECONDS", "on Ray: time for nodes to come (600)"},
-    {"quiet", NULL, "show no output of the processes"},
+    {"keep-going", NULL, "let the others continue when a process fails"},
+    {"grace", "SECONDS", "time that processes have to end before they are killed (10)"},
+    {"wait", "SECONDS", "on Ray: how long to wait for nodes (600)"},
+    {"quiet", NULL, "do not show the output of the processes"},
     {"ranks", "RANKS", "show the output of these ranks only (0-3,7)"},
     {"no-label", NULL, "show lines without [component/rank]"},
-    {"verbose", NULL, "say more of what is done"},
+    {"verbose", NULL, "show more of what roost does"},
     {0},
 };
 
@@ -340,16 +393,14 @@ const struct command cmd_run = {
     .name = "run",
     .summary = "run a plan on this machine, or on a Ray cluster",
     .usage = "[options] CONFIG [key=value ...] [-- COMMAND ...]",
-    .details = "Starts every process of the plan with its environment, devices, ports and logs, "
-               "shows what\n"
-               "they print as [component/rank] lines, and ends when all have ended. When one "
-               "fails, all are\n"
-               "stopped. COMMAND serves the one component whose launch settings have no command.\n"
-               "Nothing of a run survives it, however it ends. The exit status is that of the "
-               "process that\n"
-               "failed first.",
+    .details =
+        "Starts every process of the plan with its environment, devices, ports and logs, shows\n"
+        "their output as [component/rank] lines, and ends when all processes have ended. When one\n"
+        "fails, roost stops the others. COMMAND is for the one component whose launch settings\n"
+        "have no command. Nothing of a run survives it, however it ends. The exit status is that\n"
+        "of the process that failed first.",
     .options = options,
     .run = run,
     .letters = letters,
-    .takes_words = true,
+    .takes_trailing = true,
 };

@@ -50,8 +50,8 @@ static int run(const struct invocation *invocation)
     return status;
 }
 
-static const struct option_spec options[] = {
-    {"now", NULL, "kill at once, with no time to end by themselves"},
+static const struct cli_option options[] = {
+    {"now", NULL, "kill at once, without a grace"},
     {0},
 };
 
@@ -60,9 +60,9 @@ const struct command cmd_stop = {
     .summary = "end a run",
     .usage = "[options] [RUN]",
     .details =
-        "Asks every process of the run to end, kills what is left after its grace, and waits "
-        "until all\n"
-        "have ended. RUN is an id or the beginning of one; the newest run without it.",
+        "Asks every process of the run to end, kills the rest after the grace of the run, and\n"
+        "waits until all have ended. RUN is an id or the beginning of one; the default is the\n"
+        "newest run.",
     .options = options,
     .run = run,
 };

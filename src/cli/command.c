@@ -7,14 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/strview.h"
 #include "cli/output.h"
 
 enum { OPTIONS_MAX = 32, FIRST_OPTION = 256 };
 
+/* The program looks names up here; help, man page and shell completion are made from it. */
+const struct command *const commands[] = {&cmd_check,      &cmd_plan, &cmd_groups, &cmd_probe,
+                                          &cmd_run,        &cmd_ps,   &cmd_logs,   &cmd_stop,
+                                          &cmd_completion, NULL};
+
 const char *option_value(const struct invocation *invocation, const char *name)
 {
-    const struct option_spec *options = invocation->command->options;
+    const struct cli_option *options = invocation->command->options;
     for (size_t i = 0; options[i].name; i++)
         if (strcmp(options[i].name, name) == 0)
             return invocation->values[i];
@@ -34,6 +40,57 @@ bool option_is_on(const struct invocation *invocation, const char *name)
 {
     return option_value(invocation, name) != NULL;
 }
+
+/* --- options that are more than a text --- */
+
+/* As milliseconds; -1 when it is not a number of seconds. */
+static int32_t read_seconds(const char *text)
+{
+    enum { MOST = 86400 };
+    struct strview whole = sv_from(text), fraction = {0};
+    size_t point = sv_find(whole, '.', 0);
+    int64_t seconds, thousandths = 0;
+    if (point < whole.len) {
+        fraction = sv_sub(whole, point + 1, whole.len);
+        whole.len = point;
+        if (fraction.len == 0 || fraction.len > 3 || fraction.at[0] == '+' ||
+            number_parse(fraction, 999, &thousandths) != NUMBER_OK)
+            return -1;
+        for (size_t i = fraction.len; i < 3; i++)
+            thousandths *= 10;
+    }
+    if (number_parse(whole, MOST, &seconds) != NUMBER_OK)
+        return -1;
+    return (int32_t)(seconds * 1000 + thousandths);
+}
+
+int option_seconds(const struct invocation *invocation, const char *name, int32_t *out_ms)
+{
+    const char *text = option_value(invocation, name);
+    *out_ms = text ? read_seconds(text) : -1;
+    if (text && *out_ms < 0)
+        return output_refuse(invocation, "--%s is a number of seconds, not '%s'", name,
+                             quote(sv_from(text)).text);
+    return 0;
+}
+
+int option_ranks(const struct invocation *invocation, struct arena *arena, struct rankset *out,
+                 const struct rankset **out_ranks)
+{
+    const char *text = option_value(invocation, "ranks");
+    struct roost_error err;
+    struct diag diag = diag_start(NULL, &err);
+    *out_ranks = NULL;
+    *out = (struct rankset){0};
+    if (!text)
+        return 0;
+    if (rankset_read(out, arena, sv_from(text), NOWHERE, &diag) != ROOST_OK)
+        return output_refuse(invocation, "--ranks: %s", err.message);
+    *out_ranks = out;
+    return 0;
+}
+
+/* --- parsing and help --- */
 
 static void fill_table(const struct command *command, struct option *out)
 {
@@ -73,14 +130,14 @@ struct parse {
     const char *values[OPTIONS_MAX];
     const char **operands;
     size_t operand_count;
-    size_t words_at; /* operand where what follows "--" begins, for who takes it */
-    bool has_words;
+    size_t trailing_at; /* the operand after "--", where the command takes trailing arguments */
+    bool has_trailing;
     bool wants_help;
 };
 
-static const struct option_spec *find_option(const struct command *command, const char *name)
+static const struct cli_option *find_option(const struct command *command, const char *name)
 {
-    const struct option_spec *it = command->options;
+    const struct cli_option *it = command->options;
     while (it->name && strcmp(it->name, name) != 0)
         it++;
     return it;
@@ -158,9 +215,9 @@ static int parse_words(struct parse *parse, int argc, char **argv)
             continue;
         }
         bool is_rest = optind > at && strcmp(argv[optind - 1], "--") == 0;
-        if (is_rest && parse->command->takes_words) {
-            parse->has_words = true;
-            parse->words_at = parse->operand_count;
+        if (is_rest && parse->command->takes_trailing) {
+            parse->has_trailing = true;
+            parse->trailing_at = parse->operand_count;
         }
         do {
             if (optind < argc)
@@ -184,10 +241,10 @@ int command_run(const struct command *command, int argc, char **argv, char *cons
             .command = command,
             .values = parse.values,
             .operands = parse.operands,
-            .operand_count = parse.has_words ? parse.words_at : parse.operand_count,
-            .words = parse.operands + parse.words_at,
-            .word_count = parse.has_words ? parse.operand_count - parse.words_at : 0,
-            .has_words = parse.has_words,
+            .operand_count = parse.has_trailing ? parse.trailing_at : parse.operand_count,
+            .trailing = parse.operands + parse.trailing_at,
+            .trailing_count = parse.has_trailing ? parse.operand_count - parse.trailing_at : 0,
+            .has_trailing = parse.has_trailing,
             .env = env,
         };
         status = command->run(&invocation);
@@ -196,7 +253,7 @@ int command_run(const struct command *command, int argc, char **argv, char *cons
     return status;
 }
 
-char option_letter(const struct command *command, const struct option_spec *option)
+char option_letter(const struct command *command, const struct cli_option *option)
 {
     for (const struct option_letter *it = command->letters; it && it->letter; it++)
         if (strcmp(it->name, option->name) == 0)
@@ -208,7 +265,7 @@ void command_help(const struct command *command)
 {
     printf("usage: roost %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
            command->details);
-    for (const struct option_spec *it = command->options; it->name; it++) {
+    for (const struct cli_option *it = command->options; it->name; it++) {
         char left[64];
         char letter[8] = "";
         if (option_letter(command, it))

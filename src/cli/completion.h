@@ -1,4 +1,4 @@
-/* completion.h - what shells complete behind `roost`, made from the tables of the commands. */
+/* completion.h - shell completion of `roost`, made from the tables of the commands. */
 #ifndef CLI_COMPLETION_H
 #define CLI_COMPLETION_H
 

@@ -25,10 +25,10 @@ static void put_command(struct text *out, const struct command *command)
     const struct argument_kind *operand = command_operand_kind(command);
     text_printf(out, "    %s)\n        operand='%s%s'\n", command->name,
                 operand->name ? operand->name : "", command->takes_ended_runs ? " --all" : "");
-    if (command->takes_words)
+    if (command->takes_trailing)
         text_puts(out, "        rest=COMMAND\n");
     text_puts(out, "        options=(\n");
-    for (const struct option_spec *it = command->options; it->name; it++) {
+    for (const struct cli_option *it = command->options; it->name; it++) {
         char word[64], letter[] = {'-', option_letter(command, it), '\0'};
         snprintf(word, sizeof word, "--%s", it->name);
         if (letter[1])

@@ -25,7 +25,7 @@ static void put_help(struct text *out, const char *help)
 }
 
 static void put_option(struct text *out, const struct command *command,
-                       const struct option_spec *option)
+                       const struct cli_option *option)
 {
     char letter = option_letter(command, option);
     text_printf(out, "complete -c roost -n '__roost_at %s'", command->name);
@@ -73,7 +73,7 @@ void completion_fish(struct text *out)
     text_puts(out, "'\n");
     for (const struct command *const *it = commands; *it; it++) {
         put_operand(out, *it);
-        for (const struct option_spec *option = (*it)->options; option->name; option++)
+        for (const struct cli_option *option = (*it)->options; option->name; option++)
             put_option(out, *it, option);
     }
 }

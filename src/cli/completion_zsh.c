@@ -41,7 +41,7 @@ static void put_value(struct text *out, const char *name, bool takes_ended_runs)
 }
 
 static void put_option(struct text *out, const struct command *command,
-                       const struct option_spec *option)
+                       const struct cli_option *option)
 {
     const char *sign = option->argument ? "=" : "";
     char letter = option_letter(command, option);
@@ -62,7 +62,7 @@ static void put_command(struct text *out, const struct command *command)
 {
     const struct argument_kind *operand = command_operand_kind(command);
     text_printf(out, "    %s)\n      _arguments -S \\\n", command->name);
-    for (const struct option_spec *it = command->options; it->name; it++)
+    for (const struct cli_option *it = command->options; it->name; it++)
         put_option(out, command, it);
     if (operand->name) {
         text_puts(out, "      '1");

@@ -1,5 +1,6 @@
 /* main.c - finds the command and hands over. */
 #include <fcntl.h>
+#include <roost/engine/program.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static int print_help(void)
          "usage: roost COMMAND [options] CONFIG [key=value ...]\n\ncommands:");
     for (const struct command *const *it = commands; *it; it++)
         printf("  %-10s %s\n", (*it)->name, (*it)->summary);
-    puts("\n'roost COMMAND --help' tells more.");
+    puts("\n'roost COMMAND --help' shows its options.");
     return finish_stdout(0);
 }
 
@@ -47,7 +48,7 @@ static int refuse_command(const char *word)
     return output_usage("there is no command '%s'; see 'roost --help'", quote(sv_from(word)).text);
 }
 
-/* A descriptor that was closed would be given to the next file that is opened, and what is said would
+/* A descriptor that was closed would be given to the next file that is opened, and what is reported would
  * go there. These cannot be written to, so that saying something still fails. */
 static void fill_standard(void)
 {
@@ -63,8 +64,9 @@ int main(int argc, char **argv)
         return output_usage("a command is missing; see 'roost --help'");
     if (strcmp(argv[1], "--guardian") == 0) /* how a run starts its own: see roost/launch.h */
         return roost_guardian_main(argc - 2, argv + 2);
-    if (strcmp(argv[1], "--keeper") == 0) /* how managers are started: see roost/registry.h */
-        return roost_keeper_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--registry-server") ==
+        0) /* how managers are started: see roost/engine/registry.h */
+        return roost_registry_server_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_help();
     if (strcmp(argv[1], "help") == 0) {

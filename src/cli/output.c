@@ -1,7 +1,6 @@
 /* output.c - the only place that knows standard output, standard error and terminals. */
 #include "cli/output.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +11,9 @@
 
 #include "base/diag.h"
 #include "base/escape.h"
+#include "base/palette.h"
 #include "base/text.h"
+#include "cli/screen/screen.h"
 
 int output_stdout = STDOUT_FILENO, output_stderr = STDERR_FILENO;
 
@@ -46,6 +47,15 @@ static int terminal_width(int fd)
     return width >= 20 && width <= 1000 ? width : 80;
 }
 
+int output_height(int fd)
+{
+    enum { USUAL = 24 }; /* a terminal that does not know its size */
+    struct winsize size;
+    if (!isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : USUAL;
+}
+
 struct roost_text_style output_style(const struct invocation *invocation, int fd)
 {
     const char *when = option_value(invocation, "color");
@@ -54,26 +64,14 @@ struct roost_text_style output_style(const struct invocation *invocation, int fd
     if (when && strcmp(when, "auto") != 0)
         style.has_color = strcmp(when, "always") == 0;
     else
-        style.has_color =
-            isatty(fd) && !(no_color && no_color[0]) && !(term && strcmp(term, "dumb") == 0);
+        style.has_color = palette_is_on(isatty(fd), no_color, term);
     return style;
-}
-
-void output_line(char line[OUTPUT_LINE_MAX], const char *format, va_list args)
-{
-    static const char name[] = "roost: ";
-    static_assert(OUTPUT_LINE_MAX >=
-                  sizeof name + ESCAPE_GROWTH * OUTPUT_MESSAGE_MAX + ESCAPE_SLACK);
-    char message[OUTPUT_MESSAGE_MAX];
-    vsnprintf(message, sizeof message, format, args);
-    memcpy(line, name, sizeof name);
-    escape_text(message, line + sizeof name - 1);
 }
 
 static void __attribute__((format(printf, 1, 0))) say(const char *format, va_list args)
 {
-    char line[OUTPUT_LINE_MAX + 1];
-    output_line(line, format, args);
+    char line[OWN_LINE_MAX + 1];
+    own_line(line, format, args);
     memcpy(line + strlen(line), "\n", 2);
     output_write(&output_stderr, line, strlen(line));
 }

@@ -10,34 +10,30 @@
 bool output_write(void *ctx, const char *bytes, size_t len);
 extern int output_stdout, output_stderr;
 
-/* How text looks on a descriptor: width, and colours by --color, NO_COLOR and TERM. */
+/* The width of a terminal, and whether to use colours (--color, NO_COLOR, TERM). */
 struct roost_text_style output_style(const struct invocation *invocation, int fd);
 
-/* What a message of one line takes at most: a path and some words. */
-enum { OUTPUT_MESSAGE_MAX = 5120, OUTPUT_LINE_MAX = 4 * OUTPUT_MESSAGE_MAX + 32 };
+/* Lines of the terminal that a descriptor is; 0 when it is none. */
+int output_height(int fd);
 
-/* "roost: " and a message, safe for a terminal, whatever paths and words of others are in it. */
-void output_line(char line[OUTPUT_LINE_MAX], const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-/* One line on standard error that starts with "roost: ". */
+/* Prints one line on standard error that starts with "roost: ". */
 void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Wrong usage: says it in one line and returns EXIT_USAGE. */
+/* Prints one line about wrong usage and returns EXIT_USAGE. */
 int output_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, but under --json as one object on standard error, like any other error. */
+/* The same; with --json it prints one object on standard error, like any other error. */
 int output_refuse(const struct invocation *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* An error that has no place in a file, and its cure, on standard error. */
+/* Prints an error without a place, and its hint, on standard error. */
 void output_error(const struct roost_error *err);
 
-/* Turns the result of writing data to standard output into an exit status: `status` when all is
- * well, otherwise says what failed. */
+/* Turns the result of writing data to standard output into an exit status: `status` after ROOST_OK;
+ * otherwise it prints what failed and returns the status of the code. */
 int output_status(enum roost_code code, int status);
 
-/* Prints a report on standard error: as text, or as one JSON object under --json. */
+/* Prints a report on standard error: as text, or with --json as one object. */
 void output_report(const struct invocation *invocation, const struct roost_report *report);
 
 #endif

@@ -1,15 +1,18 @@
 /* planning.c - options -> library calls. Decides nothing about placement. */
 #include "cli/planning.h"
 
+#include <roost/engine/driver.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ray_ask.h"
 #include "base/strview.h"
 #include "cli/output.h"
-#include "cli/ray_cluster.h"
-#include "cli/seconds_option.h"
+#include "config/config.h"
 
-static int check_words(const struct invocation *invocation, struct roost_plan_options *options)
+static int check_words(const struct invocation *invocation, bool is_for_run,
+                       struct roost_plan_options *options)
 {
     const char *mode = option_value(invocation, "mode");
     const char *color = option_value(invocation, "color");
@@ -26,16 +29,15 @@ static int check_words(const struct invocation *invocation, struct roost_plan_op
         return output_refuse(invocation, "--color is auto, always or never, not '%s'",
                              quote(sv_from(color)).text);
     const char *engine = option_value(invocation, "engine");
-    if (engine && strcmp(engine, "local") != 0 && strcmp(engine, "ray") != 0)
+    if (engine && !roost_engine_is_known(engine))
         return output_refuse(invocation, "--engine is local or ray, not '%s'",
                              quote(sv_from(engine)).text);
     const char *wanted = invocation_env(invocation, "ROOST_ENGINE");
-    if (invocation->command == &cmd_run && !engine && wanted && *wanted &&
-        strcmp(wanted, "local") != 0 && strcmp(wanted, "ray") != 0)
+    if (is_for_run && !engine && wanted && !roost_engine_is_known(wanted))
         return output_refuse(invocation, "ROOST_ENGINE is local or ray, not '%s'",
                              quote(sv_from(wanted)).text);
     int32_t wait;
-    int status = seconds_option(invocation, "wait", &wait);
+    int status = option_seconds(invocation, "wait", &wait);
     if (status)
         return status;
     options->shares_accelerators = option_is_on(invocation, "no-isolate");
@@ -68,10 +70,41 @@ static void find_cluster(struct planning *planning, const char *text)
         planning->cluster = roost_cluster_new(&wanted, planning->report, NULL);
 }
 
-/* The live cluster; what is wrong with it is in the report. */
-static void find_ray_cluster(struct planning *planning, const struct invocation *invocation)
+char *planning_ask_ray(const struct invocation *invocation, const struct roost_config *config,
+                       bool is_for_run, struct roost_report *report)
 {
-    char *snapshot = ray_cluster_ask(invocation, planning->config, planning->report);
+    struct diag diag = config_diag(config, report, NULL);
+    char count[16] = "0";
+    const char *address = config ? roost_config_ray_address(config) : NULL;
+    if (config)
+        snprintf(count, sizeof count, "%d", (int)roost_config_num_nodes(config));
+    const char *words[8] = {"--num-nodes", count};
+    size_t used = 2;
+    int32_t wait;
+    char seconds[24];
+    if (option_seconds(invocation, "wait", &wait) == 0 && wait >= 0) {
+        snprintf(seconds, sizeof seconds, "%d.%03d", wait / 1000, wait % 1000);
+        words[used++] = "--timeout";
+        words[used++] = seconds;
+    }
+    if (address) {
+        words[used++] = "--address";
+        words[used++] = address;
+    }
+    if (is_for_run)
+        words[used++] = "--for-run";
+    struct ray_question question = {.python = invocation_env(invocation, "ROOST_PYTHON"),
+                                    .module = "roost._ray.probe",
+                                    .words = words,
+                                    .env = (const char *const *)invocation->env};
+    return ray_ask(&question, &diag);
+}
+
+/* The live cluster; what is wrong with it is in the report. */
+static void find_ray_cluster(struct planning *planning, const struct invocation *invocation,
+                             bool is_for_run)
+{
+    char *snapshot = planning_ask_ray(invocation, planning->config, is_for_run, planning->report);
     struct roost_cluster_options wanted = {
         .text = "the Ray cluster", .snapshot = snapshot, .config = planning->config};
     planning->has_cluster = true;
@@ -82,28 +115,24 @@ static void find_ray_cluster(struct planning *planning, const struct invocation 
 
 const char *planning_engine(const struct invocation *invocation, const struct roost_config *config)
 {
-    const char *engine = option_value(invocation, "engine");
-    if (!engine)
-        engine = invocation_env(invocation, "ROOST_ENGINE");
-    if (!engine || !*engine)
-        engine = roost_config_engine(config);
-    return engine && *engine ? engine : "local";
+    return roost_engine_choose(option_value(invocation, "engine"),
+                               invocation_env(invocation, "ROOST_ENGINE"), config);
 }
 
-/* The engine is Ray and there is no other cluster to plan against. A plan asks no engine unless that is
- * asked for. */
-static bool wants_ray(const struct invocation *invocation, const struct roost_config *config,
-                      const char *cluster)
+/* The engine is Ray and there is no other cluster to plan against. A plan that will not be run asks
+ * Ray only when the user passes --engine. */
+static bool wants_ray(const struct invocation *invocation, bool is_for_run,
+                      const struct roost_config *config, const char *cluster)
 {
-    return !cluster && (invocation->command == &cmd_run || option_value(invocation, "engine")) &&
+    return !cluster && (is_for_run || option_value(invocation, "engine")) &&
            strcmp(planning_engine(invocation, config), "ray") == 0;
 }
 
-static int start(struct planning *planning, const struct invocation *invocation,
+static int start(struct planning *planning, const struct invocation *invocation, bool is_for_run,
                  struct roost_plan_options *options)
 {
     *planning = (struct planning){0};
-    int status = check_words(invocation, options);
+    int status = check_words(invocation, is_for_run, options);
     if (status)
         return status;
     planning->report = roost_report_new();
@@ -111,38 +140,36 @@ static int start(struct planning *planning, const struct invocation *invocation,
 }
 
 int planning_start(struct planning *planning, const struct invocation *invocation,
-                   const char *otherwise,
-                   void (*check)(const struct planning *planning,
-                                 const struct invocation *invocation))
+                   const struct planning_options *options)
 {
-    struct roost_plan_options options = {0};
+    struct roost_plan_options plan_options = {0};
     const char *cluster = NULL;
-    int status = start(planning, invocation, &options);
+    int status = start(planning, invocation, options->is_for_run, &plan_options);
     if (status)
         return status;
     struct roost_config_options wanted = {
-        .reads_model = options.mode == ROOST_MODE_MODEL_PARALLEL,
-        .takes_groups_alone = invocation->command == &cmd_check, /* a plan places components */
+        .reads_model = plan_options.mode == ROOST_MODE_MODEL_PARALLEL,
+        .takes_placement_groups_alone = options->takes_placement_groups_alone,
     };
     if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
-    if (wants_ray(invocation, planning->config, cluster)) {
-        /* Nodes may take minutes to come: nobody waits for them with a config that is wrong anyway. */
-        if (check && roost_report_exit(planning->report) == 0)
-            check(planning, invocation);
+    if (wants_ray(invocation, options->is_for_run, planning->config, cluster)) {
+        /* Nodes may take minutes to come: do not wait for them with a config that is wrong anyway. */
+        if (options->check && roost_report_exit(planning->report) == 0)
+            options->check(planning, invocation);
         if (roost_report_exit(planning->report) == 0 &&
             roost_plan_check_texts(planning->config, NULL, NULL) == ROOST_OK)
-            find_ray_cluster(planning, invocation);
+            find_ray_cluster(planning, invocation, options->is_for_run);
     } else {
-        if (!planning->has_cluster && otherwise) {
-            cluster = otherwise;
+        if (!planning->has_cluster && options->default_cluster) {
+            cluster = options->default_cluster;
             planning->has_cluster = true;
         }
         find_cluster(planning, cluster);
     }
     if (planning->cluster) {
-        planning->plan =
-            roost_plan_new(planning->config, planning->cluster, &options, planning->report, NULL);
+        planning->plan = roost_plan_new(planning->config, planning->cluster, &plan_options,
+                                        planning->report, NULL);
     } else {
         /* Without a cluster the texts can still be wrong, and users want to know all at once. */
         enum roost_code code = roost_plan_check_texts(planning->config, planning->report, NULL);
@@ -151,14 +178,14 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
     return 0;
 }
 
-int planning_start_groups(struct planning *planning, const struct invocation *invocation)
+int planning_start_placement_groups(struct planning *planning, const struct invocation *invocation)
 {
     struct roost_plan_options options = {0};
     const char *cluster = NULL;
-    int status = start(planning, invocation, &options);
+    int status = start(planning, invocation, false, &options);
     if (status)
         return status;
-    struct roost_config_options wanted = {.takes_groups_alone = true};
+    struct roost_config_options wanted = {.takes_placement_groups_alone = true};
     if (read_config(planning, invocation, wanted, &cluster))
         find_cluster(planning, cluster);
     return 0;

@@ -1,4 +1,4 @@
-/* planning.h - what check and plan have in common: config, cluster, plan, in this order. */
+/* planning.h - what planning commands have in common: config, cluster, plan, in this order. */
 #ifndef CLI_PLANNING_H
 #define CLI_PLANNING_H
 
@@ -15,26 +15,41 @@
 struct planning {
     struct roost_report *report;
     struct roost_config *config;   /* NULL = could not be read */
-    struct roost_cluster *cluster; /* NULL = there is none, or it could not be read */
-    struct roost_plan *plan;       /* NULL = was not made */
-    bool has_cluster;              /* one was asked for */
+    struct roost_cluster *cluster; /* NULL = none was named, or it could not be read */
+    struct roost_plan *plan;       /* NULL = it was not made */
+    bool has_cluster;              /* one was named */
 };
 
-/* "local" or "ray", as the config is run: the option, else ROOST_ENGINE, else what the config says. */
+/* The engine that runs the config, "local" or "ray": the option, else ROOST_ENGINE, else the config's. */
 const char *planning_engine(const struct invocation *invocation, const struct roost_config *config);
 
-/* Reads the config and, when one is named, the cluster, and plans. When none is named, `otherwise`
- * (NULL = nothing) is planned against. `check` (NULL = none) tells the report what else is wrong with
- * the config, before the nodes of a live cluster are waited for. All faults are in the report. Returns
- * 0, or an exit status after saying why nothing could be tried. */
-int planning_start(struct planning *planning, const struct invocation *invocation,
-                   const char *otherwise,
-                   void (*check)(const struct planning *planning,
-                                 const struct invocation *invocation));
+/* The nodes of the live Ray cluster as a snapshot, which the caller frees. Waits until there are as many
+ * as the config (may be NULL) wants. With `is_for_run` it leaves out the warnings that the run's bridge
+ * gives itself. NULL after it added the reason to the report. */
+char *planning_ask_ray(const struct invocation *invocation, const struct roost_config *config,
+                       bool is_for_run, struct roost_report *report);
 
-/* The same for placement groups: no component is placed, and a file without a `cluster` section will
- * do. */
-int planning_start_groups(struct planning *planning, const struct invocation *invocation);
+/* In what a command differs from `roost plan`, which is all zero. */
+struct planning_options {
+    /* Plan against this cluster when the user names none. */
+    const char *default_cluster;
+    /* The plan will be run: without --engine, the engine that runs it decides whether to plan against
+     * the live Ray cluster. Otherwise only --engine does. */
+    bool is_for_run;
+    /* A config that has placement groups needs no `cluster` section. */
+    bool takes_placement_groups_alone;
+    /* Adds what else is wrong with the config to planning->report. Called before planning waits for
+     * the nodes of a live cluster, which may take minutes. */
+    void (*check)(const struct planning *planning, const struct invocation *invocation);
+};
+
+/* Reads the config and the cluster, if there is one, and makes the plan. All faults go to
+ * planning->report. Returns 0; or, after it printed why it could not begin, an exit status. */
+int planning_start(struct planning *planning, const struct invocation *invocation,
+                   const struct planning_options *options);
+
+/* The same for placement groups: places no component. The config needs no `cluster` section. */
+int planning_start_placement_groups(struct planning *planning, const struct invocation *invocation);
 void planning_end(struct planning *planning);
 
 #endif

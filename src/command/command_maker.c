@@ -5,7 +5,7 @@
 
 #include "command/commands_internal.h"
 #include "command/environment.h"
-#include "command/words.h"
+#include "command/expand.h"
 
 struct command_maker {
     struct environment_maker environment;
@@ -71,7 +71,8 @@ struct command_maker *command_maker_new(const struct commands *commands, int32_t
         .component = it,
         .arena = arena,
         .scratch = &maker->scratch,
-        .source = {.cluster = commands->options.cluster,
+        .source = {.commands = commands,
+                   .cluster = commands->options.cluster,
                    .placed = it->placed,
                    .name = it->name,
                    .launch = it->launch,
@@ -104,7 +105,7 @@ static const char *expand(struct command_maker *maker, struct strview text, cons
 {
     struct text *scratch = &maker->scratch;
     scratch->len = 0;
-    words_expand(scratch, text, &maker->environment.source);
+    expand_text(scratch, text, &maker->environment.source);
     const char *made = text_string(scratch);
     if (!made || (last && strcmp(made, last) == 0))
         return made ? last : NULL;

@@ -3,14 +3,15 @@
  * number of any port is found by arithmetic. */
 #include "command/commands.h"
 
-#include <roost/process.h>
+#include <roost/engine/process.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/addresses.h"
 #include "command/commands_internal.h"
 #include "command/environment.h"
+#include "command/expand.h"
 #include "command/interfaces.h"
-#include "command/words.h"
 #include "command/worker_address.h"
 #include "config/variables.h"
 
@@ -187,13 +188,13 @@ static void check_words(const struct commands *commands, struct diag *diag)
         for (int32_t i = 0; i < words.count; i++) {
             struct word word = command_word(&words, i);
             if (!words.own)
-                percent_check(launch, &word, diag);
-            words_check(&word, it->name, types, diag);
+                percent_check(commands->options.config, launch, &word, diag);
+            expand_check(commands, &word, it->name, types, diag);
         }
         for (int32_t i = 0; launch && i < launch->env_count; i++)
-            words_check(&launch->env[i].value, it->name, types, diag);
+            expand_check(commands, &launch->env[i].value, it->name, types, diag);
         if (launch && (launch->ready == READY_FILE || launch->ready == READY_LINE))
-            words_check(&launch->ready_what, it->name, types, diag);
+            expand_check(commands, &launch->ready_what, it->name, types, diag);
     }
 }
 
@@ -321,7 +322,8 @@ struct commands *commands_new(const struct launch_options *options, struct diag 
     check_extra(options, diag);
     bool is_chosen_well =
         options->placed ? take_component(commands, diag) : choose_components(commands, diag);
-    bool is_good = is_chosen_well && find_environments(commands, diag);
+    bool is_good =
+        is_chosen_well && addresses_find(commands, diag) && find_environments(commands, diag);
     if (is_good && diag->errors == errors) {
         check_commands(commands, diag);
         check_words(commands, diag);
@@ -344,6 +346,8 @@ void commands_free(struct commands *commands)
 
 bool commands_fill(struct commands *commands, const struct run_values *values, struct diag *diag)
 {
+    if (!addresses_fill(commands, values, diag))
+        return false;
     for (int32_t c = 0; c < commands->component_count; c++) {
         struct component_commands *it = &commands->components[c];
         struct process_command *list =

@@ -4,7 +4,7 @@
 
 #include "command/commands.h"
 
-/* The words of a component's command: its own, those behind `--`, or none. */
+/* The words of a component's command: its own, those after `--`, or none. */
 struct command_words {
     const struct word *own;
     const char *const *given;

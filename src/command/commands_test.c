@@ -1,7 +1,9 @@
 /* commands_test.c - what is executed for a process: small configs in, argv and variables out. */
 #include "command/commands.h"
 
-#include <roost/process.h>
+#include <roost/engine/process.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "tests/plan_unit.h"
@@ -459,7 +461,106 @@ TEST(more_ports_than_can_be_numbered_are_refused)
     text_release(&yaml);
 }
 
-RUN_TESTS(cmocka_unit_test(a_process_has_the_variables_of_rlinf_torch_and_roost),
+static const char peers[] = HEAD
+    "    actor: 0\n    rollout: 1-2\n"
+    "roost: {launch: {actor: {command: [./train, '%{rollout.1.host}', '%{rollout.0.port.http}',"
+    " 'a%{rollout.addresses.dist}z'], env: {S: '%{rollout.addresses.http}'}},"
+    " rollout: {command: [./serve], ports: {http: 1, dist: 2}}}}";
+
+TEST(a_component_learns_the_addresses_of_another)
+{
+    struct made it = make("1x3", peers, (struct launch_options){0});
+    fill(&it);
+    const char *const *argv = it.commands->components[0].processes[0].argv;
+    CHECK_TEXT("host", argv[1], "127.0.0.1");
+    CHECK_TEXT("port", argv[2],
+               "20005"); /* the requests: 2 master ports, then http and dist of each rank */
+    CHECK_TEXT("addresses", argv[3], "a127.0.0.1:20006,127.0.0.1:20011z");
+    CHECK_TEXT("in env", value(&it, 0, 0, "S"), "127.0.0.1:20005,127.0.0.1:20010");
+    CHECK_TEXT("http", value(&it, 0, 0, "ROOST_ADDRESSES_ROLLOUT_HTTP"),
+               "127.0.0.1:20005,127.0.0.1:20010");
+    CHECK_TEXT("dist", value(&it, 0, 0, "ROOST_ADDRESSES_ROLLOUT_DIST"),
+               "127.0.0.1:20006,127.0.0.1:20011");
+    CHECK_TEXT("itself", value(&it, 1, 0, "ROOST_ADDRESSES_ROLLOUT_HTTP"), "-");
+    release(&it);
+}
+
+TEST(addresses_of_nodes_with_colons_stand_in_brackets)
+{
+    struct made it = make("1x3", peers, (struct launch_options){0});
+    static const int32_t ports[] = {1, 2, 3, 4, 5, 6};
+    struct run_values values = {"run-1", "roost", "fd00::1", ports, NULL};
+    struct diag diag = diag_start(NULL, &it.err);
+    assert_true(commands_fill(it.commands, &values, &diag));
+    CHECK_TEXT("host", it.commands->components[0].processes[0].argv[1], "fd00::1");
+    CHECK_TEXT("list", value(&it, 0, 0, "ROOST_ADDRESSES_ROLLOUT_HTTP"), "[fd00::1]:3,[fd00::1]:5");
+    release(&it);
+}
+
+/* The last entry of a list is the last rank's, so no rank is missing between. */
+TEST(a_list_that_is_too_long_for_a_variable_goes_to_a_file)
+{
+    enum { RANKS = 20000 };
+    char yaml[512];
+    snprintf(yaml, sizeof yaml,
+             HEAD "    actor: 0\n    rollout: 0-7:0-%d\n"
+                  "roost: {launch: {actor: {command: [./train], after: [rollout]},"
+                  " rollout: {command: [./serve], ports: {http: 1}}}}",
+             RANKS - 1);
+    struct made it = make("1x8", yaml, (struct launch_options){0});
+    assert_non_null(it.commands);
+    int32_t *ports = calloc(it.commands->port_count, sizeof *ports);
+    assert_non_null(ports);
+    for (size_t i = 0; i < it.commands->port_count; i++)
+        ports[i] = (int32_t)(20000 + i);
+    struct run_values values = {"run-1", "roost", "127.0.0.1", ports, NULL};
+    struct diag diag = diag_start(NULL, &it.err);
+    assert_true(commands_fill(it.commands, &values, &diag));
+    CHECK_TEXT("as a variable", value(&it, 0, 0, "ROOST_ADDRESSES_ROLLOUT_HTTP"), "-");
+    const char *list = find(it.commands->components[0].long_env, "ROOST_ADDRESSES_ROLLOUT_HTTP");
+    assert_non_null(list);
+    int32_t commas = 0;
+    for (const char *at = list; *at; at++)
+        commas += *at == ',';
+    assert_int_equal(commas, RANKS - 1);
+    char last[32];
+    snprintf(last, sizeof last, ",127.0.0.1:%d", 20000 + 2 + RANKS - 1);
+    CHECK_TEXT("the last rank", list + strlen(list) - strlen(last), last);
+    free(ports);
+    release(&it);
+}
+
+TEST(a_list_that_is_too_long_for_a_word_is_refused_with_its_place)
+{
+    struct made it =
+        make("1x8",
+             HEAD "    actor: 0\n    rollout: 0-7:0-4999\n"
+                  "roost: {launch: {actor: {command: [./train, '%{rollout.addresses.http}']},"
+                  " rollout: {command: [./serve], ports: {http: 1}}}}",
+             (struct launch_options){0});
+    assert_non_null(it.commands);
+    int32_t *ports = calloc(it.commands->port_count, sizeof *ports);
+    assert_non_null(ports);
+    struct run_values values = {"run-1", "roost", "127.0.0.1", ports, NULL};
+    struct diag diag = diag_start(NULL, &it.err);
+    for (size_t i = 0; i < it.commands->port_count; i++)
+        ports[i] = 20000;
+    assert_false(commands_fill(it.commands, &values, &diag));
+    assert_int_equal(it.err.code, ROOST_ERR_LIMIT);
+    assert_string_equal(it.err.message, "'%{rollout.addresses.http}' is a list of 5000 addresses: "
+                                        "79999 bytes, more than a word may have (65536)");
+    assert_string_equal(it.err.hint,
+                        "let the process read the file that ROOST_ADDRESSES_..._FILE names");
+    assert_int_equal(it.err.line, 6);
+    free(ports);
+    release(&it);
+}
+
+RUN_TESTS(cmocka_unit_test(a_component_learns_the_addresses_of_another),
+          cmocka_unit_test(addresses_of_nodes_with_colons_stand_in_brackets),
+          cmocka_unit_test(a_list_that_is_too_long_for_a_variable_goes_to_a_file),
+          cmocka_unit_test(a_list_that_is_too_long_for_a_word_is_refused_with_its_place),
+          cmocka_unit_test(a_process_has_the_variables_of_rlinf_torch_and_roost),
           cmocka_unit_test(words_have_the_values_of_their_process),
           cmocka_unit_test(env_configs_reach_the_nodes_they_name_through_their_group),
           cmocka_unit_test(what_the_caller_has_decides_what_it_should),

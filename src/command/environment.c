@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/expand.h"
 #include "command/interfaces.h"
 #include "command/path_merge.h"
-#include "command/words.h"
 
 /* --- what the caller has --- */
 
@@ -31,21 +31,21 @@ const char *environment_find(const char *const *env, const char *name)
     return NULL;
 }
 
-/* Ports that another run leased, and descriptors that the caller was handed, are not for our
+/* Ports and addresses of another run, and descriptors that the caller was handed, are not for our
  * processes; what is not NAME=value is nothing anybody could read. */
 static bool is_inheritable(const char *entry)
 {
     struct strview name = name_of(entry);
     return name.len > 0 && entry[name.len] == '=' && !sv_starts(name, "ROOST_PORT_") &&
-           !sv_is(name, "LISTEN_FDS") && !sv_is(name, "LISTEN_PID") &&
-           !sv_is(name, "LISTEN_FDNAMES");
+           !sv_starts(name, "ROOST_ADDRESSES_") && !sv_is(name, "LISTEN_FDS") &&
+           !sv_is(name, "LISTEN_PID") && !sv_is(name, "LISTEN_FDNAMES");
 }
 
 /* --- env_configs by node --- */
 
 int32_t env_map_find(const struct env_map *map, int32_t node)
 {
-    int32_t member = group_member_from(map->group, node);
+    int32_t member = node_group_member_from(map->group, node);
     bool is_there = member < map->group->member_count && map->group->node_of_member[member] == node;
     return is_there ? map->env_of_member[member] : -1;
 }
@@ -63,7 +63,7 @@ static bool map_fill(struct env_map *map, struct arena *arena)
         for (int32_t m = 0; ranks->is_all && m < group->member_count; m++)
             map->env_of_member[m] = e;
         for (int32_t r = 0; r < ranks->count; r++)
-            for (int32_t m = group_member_from(group, ranks->ranges[r].first);
+            for (int32_t m = node_group_member_from(group, ranks->ranges[r].first);
                  m < group->member_count && group->node_of_member[m] <= ranks->ranges[r].last; m++)
                 map->env_of_member[m] = e;
     }
@@ -74,14 +74,15 @@ struct env_map *env_maps_new(struct arena *arena, const struct launch_options *o
                              int32_t *out_count)
 {
     const struct roost_config *config = options->config;
-    struct env_map *maps = arena_array(arena, struct env_map, config->group_count + 1);
+    struct env_map *maps = arena_array(arena, struct env_map, config->node_group_count + 1);
     int32_t count = 0;
-    for (int32_t g = 0; maps && g < config->group_count; g++) {
-        const struct group_config *group = &config->groups[g];
+    for (int32_t g = 0; maps && g < config->node_group_count; g++) {
+        const struct node_group_config *group = &config->node_groups[g];
         if (group->env_config_count == 0)
             continue;
         maps[count] = (struct env_map){
-            .config = group, .group = cluster_find_group(options->cluster, sv_from(group->label))};
+            .config = group,
+            .group = cluster_find_node_group(options->cluster, sv_from(group->label))};
         if (!maps[count].group)
             continue;
         if (!map_fill(&maps[count++], arena))
@@ -115,6 +116,7 @@ static size_t count_names(const struct environment *it, const struct component_c
         count++;
     if (launch)
         count += (size_t)launch->env_count + 2 * (size_t)launch->port_count;
+    count += (size_t)component->list_count;
     for (int32_t g = 0; g < component->placed->node_group_count; g++)
         for (int32_t e = 0;
              it->env_of_group[g] && e < it->env_of_group[g]->config->env_config_count; e++)
@@ -143,7 +145,7 @@ static bool add_ports(struct environment *it, const struct launch_config *launch
 static void add_env_configs(struct environment *it, int32_t groups)
 {
     for (int32_t g = 0; g < groups; g++) {
-        const struct group_config *config =
+        const struct node_group_config *config =
             it->env_of_group[g] ? it->env_of_group[g]->config : NULL;
         for (int32_t e = 0; config && e < config->env_config_count; e++)
             for (int32_t v = 0; v < config->env_configs[e].var_count; v++)
@@ -197,6 +199,8 @@ static bool find_names(struct environment *it, const struct component_commands *
         add_name(it, launch->env[i].name.text);
     if (launch && !add_ports(it, launch, arena))
         return false;
+    for (int32_t i = 0; i < component->list_count; i++)
+        add_name(it, sv_from(component->lists[i].variable));
     add_env_configs(it, component->placed->node_group_count);
     add_interfaces(it, options->env);
     settle_names(it);

@@ -26,7 +26,7 @@ struct environment {
 
 /* Which env_config of a node group is for which of its nodes. */
 struct env_map {
-    const struct group_config *config;
+    const struct node_group_config *config;
     const struct node_group *group;
     int32_t *env_of_member; /* [group->member_count], -1 = none */
 };

@@ -1,6 +1,6 @@
 /* processes.c - the public face of commands.h: one component's processes for an engine that is not in
  * this library. Decides nothing itself. */
-#include <roost/process.h>
+#include <roost/engine/process.h>
 
 #include <stdlib.h>
 

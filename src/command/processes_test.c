@@ -1,5 +1,5 @@
 /* processes_test.c - what an engine outside the library gives its processes: the same as commands.h. */
-#include <roost/process.h>
+#include <roost/engine/process.h>
 
 #include "base/text.h"
 #include "tests/plan_unit.h"

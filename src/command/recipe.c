@@ -3,10 +3,11 @@
  * process before is that process's text. */
 #include <string.h>
 
+#include "command/addresses.h"
 #include "command/environment.h"
+#include "command/expand.h"
 #include "command/interfaces.h"
 #include "command/path_merge.h"
-#include "command/words.h"
 
 enum slot_kind { SLOT_INHERITED, SLOT_FIXED, SLOT_WORDS, SLOT_VARIABLE, SLOT_PORT };
 
@@ -151,6 +152,23 @@ static bool set_port(struct environment_maker *maker, int32_t index)
     return slot->text != NULL;
 }
 
+/* Lists of addresses, where commands are shown: processes that run have them from base_env. */
+static bool set_lists(struct environment_maker *maker)
+{
+    const struct component_commands *component = maker->component;
+    for (int32_t i = 0; maker->words == WORDS_SHOWN && i < component->list_count; i++) {
+        const struct address_list *list = &component->lists[i];
+        int32_t index = environment_slot(component->environment, sv_from(list->variable));
+        start_entry(maker, index);
+        addresses_put_list(maker->scratch, maker->commands, maker->source.values, list);
+        struct slot *slot = &maker->slots[index];
+        *slot = (struct slot){.kind = SLOT_FIXED, .text = keep(maker, NULL)};
+        if (!slot->text)
+            return false;
+    }
+    return true;
+}
+
 /* What the caller wants to be so, whatever anybody else says. */
 static void set_extra(struct environment_maker *maker)
 {
@@ -204,6 +222,8 @@ static bool write_recipe(struct environment_maker *maker)
     for (int32_t i = 0; launch && launch->port_count && i < it->name_count; i++)
         if (!set_port(maker, i))
             return false;
+    if (!set_lists(maker))
+        return false;
     set_extra(maker);
     return !it->has_interfaces || copy_interfaces(maker);
 }
@@ -234,10 +254,10 @@ static const char *fill(struct environment_maker *maker, int32_t index)
     } else if (slot->kind == SLOT_PORT) {
         put_port(maker->scratch, &maker->source, slot->index);
     } else if (slot->under.len == 0) {
-        words_expand(maker->scratch, slot->words, &maker->source);
+        expand_text(maker->scratch, slot->words, &maker->source);
     } else {
         struct text value = TEXT_INIT;
-        words_expand(&value, slot->words, &maker->source);
+        expand_text(&value, slot->words, &maker->source);
         path_merge(maker->scratch, (struct strview){value.bytes, value.len}, slot->under);
         maker->scratch->has_failed |= value.has_failed;
         text_release(&value);

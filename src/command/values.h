@@ -8,6 +8,7 @@
 
 /* A process, and what its variables are made of. */
 struct value_source {
+    const struct commands *commands;
     const struct roost_cluster *cluster;
     const struct roost_component *placed;
     const char *name;                   /* of the component */

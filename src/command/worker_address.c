@@ -1,7 +1,8 @@
 /* worker_address.c - reading of addresses; the one place that knows which are good. */
 #include "command/worker_address.h"
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
+#include <roost/group.h>
 
 bool group_name_check(struct strview name, struct diag *diag)
 {

@@ -18,10 +18,10 @@ struct worker_address {
     int32_t path_len;
 };
 
-/* Reads "G", "G:3" or "G:3:1"; false after saying why it is no address. `out` may be NULL. */
+/* Reads "G", "G:3" or "G:3:1"; false after it reported why it is not an address. `out` may be NULL. */
 bool worker_address_read(struct strview text, struct worker_address *out, struct diag *diag);
 
-/* Whether `name` can be the name of a group; false after saying why not. */
+/* Whether `name` can be the name of a group; false after it reported why not. */
 bool group_name_check(struct strview name, struct diag *diag);
 
 #endif

@@ -187,7 +187,7 @@ static const char *path_beside(struct reader *reader, struct strview path)
     return whole;
 }
 
-/* The tree of a file; NULL after saying why. */
+/* The tree of a file; NULL after it reported why. */
 static struct node *load_file(struct reader *reader, const char *path, struct place at)
 {
     struct source *source = read_array(reader, struct source, 1);

@@ -89,7 +89,7 @@ void bundle_read_count(struct reader *reader, const struct node *node, const cha
                        int32_t max, struct count_setting *out);
 void bundle_read_flag(struct reader *reader, const struct node *node, const char *key,
                       struct flag_setting *out);
-/* Whether a text was left empty or switched off, which is to leave it out: `false` is no path. */
+/* Whether a text was left empty or switched off, which is to leave it out: `false` is not a path. */
 bool bundle_is_off(const struct node *node);
 bool bundle_read_type(struct reader *reader, const struct node *node, enum roost_worker_type *out);
 

@@ -108,7 +108,7 @@ static void hint_cluster(const struct node *root, struct diag *diag)
 }
 
 /* Whether the file has `roost.groups`, before anything is read. */
-static bool has_groups(const struct node *root)
+static bool has_placement_groups(const struct node *root)
 {
     const struct node *roost = node_get(root, SV("roost"));
     return roost && roost->kind == NODE_MAPPING && node_get(roost, SV("groups"));
@@ -135,7 +135,8 @@ static void read_sections(struct roost_config *config, const struct roost_config
     const struct node *written = node_get(config->root, SV("cluster"));
     if (cluster) {
         section_cluster(&reader, cluster);
-    } else if (!written && options->takes_groups_alone && has_groups(config->root)) {
+    } else if (!written && options->takes_placement_groups_alone &&
+               has_placement_groups(config->root)) {
         /* A job of placement groups alone: nothing is placed by component. */
     } else if (!written || (written->resolved && node_is_null(written->resolved))) {
         diag_error(diag, ROOST_ERR_SCHEMA, node_place(config->root),

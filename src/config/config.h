@@ -32,7 +32,7 @@ struct placement_rule {
     int32_t label_count;
     bool has_text;   /* the text was read */
     bool has_labels; /* `labels` are all that was meant: ranks can be held against them */
-    bool is_broken;  /* an error was said; do not place it */
+    bool is_broken;  /* an error was reported; do not place it */
 };
 
 struct component {
@@ -61,7 +61,7 @@ struct robot {
     struct place at;
 };
 
-struct group_config {
+struct node_group_config {
     const char *label;
     struct place at; /* of the label */
     struct rankset node_ranks;
@@ -71,9 +71,9 @@ struct group_config {
     struct env_config *env_configs;
     int32_t robot_count;
     int32_t env_config_count;
-    bool has_ranks; /* false: something was said, nothing can be held against them */
+    bool has_ranks; /* false: something was reported, nothing can be held against them */
     bool ignores_hardware;
-    bool is_broken; /* an error was said; do not complain about its uses */
+    bool is_broken; /* an error was reported; do not complain about its uses */
 };
 
 enum restart_policy { RESTART_NEVER, RESTART_ALWAYS, RESTART_ON_FAILURE };
@@ -107,7 +107,8 @@ struct launch_config {
     struct word ready_what;
     int32_t ready_timeout; /* seconds */
     struct word bind_cpu, bind_memory;
-    bool is_shared; /* isolate: false */
+    bool is_shared;  /* isolate: false */
+    bool is_service; /* it ends with the components that are not services */
     enum local_rank_rule local_rank;
 };
 
@@ -116,14 +117,14 @@ struct roost_config {
     struct source source;
     struct node *root;
     bool is_layered;   /* overrides or defaults were put on what the file says */
-    int32_t num_nodes; /* 0 = not known, an error was said */
+    int32_t num_nodes; /* 0 = not known, an error was reported */
     struct place num_nodes_at;
     struct placement_rule *rules;
     int32_t rule_count;
     struct component *components;
     int32_t component_count;
-    struct group_config *groups;
-    int32_t group_count;
+    struct node_group_config *node_groups;
+    int32_t node_group_count;
     const char *cluster; /* roost.cluster or NULL */
     struct place cluster_at;
     enum engine engine;      /* roost.engine */
@@ -150,9 +151,17 @@ struct diag config_diag(const struct roost_config *config, struct roost_report *
 
 /* The launch settings of a component, or NULL. */
 const struct launch_config *config_find_launch(const struct roost_config *config, const char *name);
+const struct launch_config *config_find_launch_of(const struct roost_config *config,
+                                                  struct strview name);
+
+bool config_has_component(const struct roost_config *config, struct strview name);
+
+/* Reports that component_placement does not have the component, with the nearest one it has. */
+void config_say_not_placed(const struct roost_config *config, struct strview name, struct place at,
+                           struct diag *diag);
 
 /* The group with this label, or NULL. Built-in groups are not here. */
-const struct group_config *config_find_group(const struct roost_config *config,
-                                             struct strview label);
+const struct node_group_config *config_find_node_group(const struct roost_config *config,
+                                                       struct strview label);
 
 #endif

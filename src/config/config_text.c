@@ -6,6 +6,7 @@
  * deeper than a writer goes. */
 #include "config/config.h"
 #include "config/yaml11.h"
+#include "json/json_writer.h"
 
 struct writing {
     struct text *out;

@@ -49,7 +49,7 @@ TEST(overrides_are_in_the_text_and_types_stay_what_they_were)
     struct roost_config *copy = load(text.bytes, text.len, NULL, 0);
     assert_non_null(copy);
     assert_int_equal(roost_config_num_nodes(copy), 2);
-    assert_int_equal(roost_config_group_count(copy), 1);
+    assert_int_equal(roost_config_node_group_count(copy), 1);
     copy->is_layered = true;
     assert_true(config_put_text(copy, &again));
     assert_string_equal(text_string(&again), text_string(&text));

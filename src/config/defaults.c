@@ -42,8 +42,8 @@ static bool is_inside(struct strview path)
 {
     for (size_t from = 0; from <= path.len;) {
         size_t slash = sv_find(path, '/', from);
-        struct strview part = sv_sub(path, from, slash);
-        if (!is_name(part))
+        struct strview name = sv_sub(path, from, slash);
+        if (!is_name(name))
             return false;
         from = slash + 1;
     }
@@ -172,7 +172,7 @@ static struct strview package_of(struct composer *composer, const struct entry *
     return join(composer, outer, '.', own);
 }
 
-/* The mapping of a file beside the config; NULL after saying why not. */
+/* The mapping of a file beside the config; NULL after it reported why not. */
 static struct node *load_file(struct composer *composer, const char *path, struct place at,
                               struct strview *out_text)
 {
@@ -282,11 +282,11 @@ static struct node *compose(struct composer *composer, struct node *root, struct
             continue;
         }
         has_self |= entry.is_self;
-        struct node *part = entry.is_self ? place_self(composer, root, package)
-                                          : load_entry(composer, &entry, group, package);
-        if (!part)
+        struct node *content = entry.is_self ? place_self(composer, root, package)
+                                             : load_entry(composer, &entry, group, package);
+        if (!content)
             continue;
-        all = all ? node_merge(composer->arena, all, part) : part;
+        all = all ? node_merge(composer->arena, all, content) : content;
         if (!all) {
             diag_nomem(composer->diag);
             break;

@@ -5,7 +5,7 @@
 #include "config/tree.h"
 
 /* The tree `root`, read from `path`, composed with the files its `defaults` name. What was composed
- * and what was not is said as warnings. NULL after saying an error. */
+ * and what was not is reported as warnings. NULL after it reported an error. */
 struct node *defaults_compose(struct arena *arena, const char *path, struct node *root,
                               struct diag *diag);
 

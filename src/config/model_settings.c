@@ -17,7 +17,7 @@ static void read_setting(struct reader *reader, const char *path, struct setting
     out->is_broken = out->is_broken || reader->diag->errors > errors;
 }
 
-/* False when something was said about it. */
+/* False when a fault of it was reported. */
 static bool read_flag(struct reader *reader, const char *path, bool *out, struct place *out_at)
 {
     size_t errors = reader->diag->errors;

@@ -9,7 +9,7 @@
 struct setting {
     int32_t value;
     struct place at;
-    bool is_broken; /* something was said about it: no reason to say more */
+    bool is_broken; /* a fault of it was reported: no reason to say more */
 };
 
 /* How one model is split over accelerators. */
@@ -23,11 +23,11 @@ struct model_settings {
     bool recomputes_logprobs; /* also when it is broken */
     struct place recompute_at;
     bool is_auto;        /* cluster.auto_scheduler */
-    bool is_auto_broken; /* something was said about it */
+    bool is_auto_broken; /* a fault of it was reported */
     bool preprocesses;   /* cluster.use_pre_process_policy */
 };
 
-/* Reads the settings into the config's arena; what is wrong was said. NULL without memory. */
+/* Reads the settings into the config's arena; what is wrong was reported. NULL without memory. */
 struct model_settings *model_settings_read(struct reader *reader);
 
 #endif

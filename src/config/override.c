@@ -18,9 +18,9 @@ struct override {
     struct node *value;
 };
 
-/* The first part of a dotted path that has more behind it; path.len when it is the last. A key that
+/* The first segment of a dotted path that continues after it; path.len when it is the last. A key that
  * itself holds dots is taken whole. */
-static size_t part_end(const struct node *in, struct strview path)
+static size_t segment_end(const struct node *in, struct strview path)
 {
     return node_get(in, path) ? path.len : sv_find(path, '.', 0);
 }
@@ -36,18 +36,18 @@ static struct node *nomem(struct override *override)
 static struct node *set_key(struct override *override, struct node *in, struct strview path,
                             int depth)
 {
-    size_t end = part_end(in, path);
-    struct strview part = sv_sub(path, 0, end);
-    struct node *old = node_get(in, part);
+    size_t end = segment_end(in, path);
+    struct strview segment = sv_sub(path, 0, end);
+    struct node *old = node_get(in, segment);
     struct node *child = end == path.len
                              ? node_merge(override->arena, old, override->value)
                              : set(override, old, sv_sub(path, end + 1, path.len), depth);
     struct node *copy = child ? node_copy_mapping(override->arena, in, 1) : NULL;
-    struct node *key = copy ? node_new_scalar(override->arena, override->value, part) : NULL;
+    struct node *key = copy ? node_new_scalar(override->arena, override->value, segment) : NULL;
     if (!key)
         return child ? nomem(override) : NULL;
     key->line = override->at.line;
-    key->column = override->at.column + (int32_t)(part.at - override->key);
+    key->column = override->at.column + (int32_t)(segment.at - override->key);
     child->parent = copy;
     node_put(copy, key, child);
     return copy;
@@ -87,7 +87,7 @@ static struct node *set_item(struct override *override, struct node *in, struct 
     return copy;
 }
 
-/* `in` with the value at `path`; NULL after saying why it cannot be. */
+/* `in` with the value at `path`; NULL after it reported why it cannot be. */
 static struct node *set(struct override *override, struct node *in, struct strview path, int depth)
 {
     if (path.len == 0 || path.at[0] == '.' || depth > TREE_DEPTH_MAX) {

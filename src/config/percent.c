@@ -2,6 +2,7 @@
  * passes the one has a value in the other. */
 #include "config/percent.h"
 
+#include "config/peers.h"
 #include "config/variables.h"
 
 bool percent_is_used(struct strview text)
@@ -106,12 +107,15 @@ static void check_name(const struct launch_config *launch, struct strview name, 
     }
 }
 
-void percent_check(const struct launch_config *launch, const struct word *word, struct diag *diag)
+void percent_check(const struct roost_config *config, const struct launch_config *launch,
+                   const struct word *word, struct diag *diag)
 {
     struct strview rest = word->text;
     struct piece piece;
     while (percent_next(&rest, &piece)) {
-        if (piece.kind == PIECE_NAME)
+        if (piece.kind == PIECE_NAME && peer_is_meant(piece.text))
+            peer_check(config, piece.text, word->at, diag);
+        else if (piece.kind == PIECE_NAME)
             check_name(launch, piece.text, word->at, diag);
         if (piece.kind != PIECE_OPEN)
             continue;

@@ -1,5 +1,6 @@
 /* percent.h - texts with words that differ from process to process: "%{NAME}" is the value of a
- * variable that roost sets, "%%" is a percent sign, any other percent sign is itself. */
+ * variable that roost sets, or of another component (peers.h). "%%" is a percent sign, and any other
+ * percent sign is itself. */
 #ifndef CONFIG_PERCENT_H
 #define CONFIG_PERCENT_H
 
@@ -25,7 +26,9 @@ int32_t percent_find_port(const struct launch_config *launch, struct strview nam
 /* "ROOST_PORT_HTTP" or "ROOST_PORT_HTTP_COUNT" for the port "http"; NULL without memory. */
 const char *percent_port_variable(struct arena *arena, struct strview port, bool is_count);
 
-/* Says every name in the word that is no variable, and every "%{" that is not closed. */
-void percent_check(const struct launch_config *launch, const struct word *word, struct diag *diag);
+/* Reports every name in the word that has no value, and every "%{" that is not closed. `launch`, which
+ * may be NULL, has the ports of the word's own component. */
+void percent_check(const struct roost_config *config, const struct launch_config *launch,
+                   const struct word *word, struct diag *diag);
 
 #endif

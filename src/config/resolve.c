@@ -48,7 +48,7 @@ static bool nomem(struct resolver *resolver)
     return false;
 }
 
-/* A new scalar in the place of `node`; NULL after saying why there is none. */
+/* A new scalar in the place of `node`; NULL after it reported why there is none. */
 static struct node *make(struct resolver *resolver, const struct node *node, struct strview text)
 {
     resolver->made += text.len;
@@ -165,24 +165,24 @@ static const struct node *call_env(struct resolver *resolver, struct node *node,
 }
 
 /* One step down: a key of a mapping or an index of a sequence. */
-static struct node *step(const struct node *at, struct strview part)
+static struct node *step(const struct node *at, struct strview segment)
 {
     if (at->kind == NODE_SEQUENCE) {
         int64_t index;
-        if (number_parse(part, at->count - 1, &index) != NUMBER_OK)
+        if (number_parse(segment, at->count - 1, &index) != NUMBER_OK)
             return NULL;
         return at->items[index];
     }
-    return node_get(at, part);
+    return node_get(at, segment);
 }
 
-/* Takes the next part off a path: up to "." or "[", or between brackets. */
-static struct strview next_part(struct strview *path)
+/* Takes the next segment off a path: up to "." or "[", or between brackets. */
+static struct strview next_segment(struct strview *path)
 {
     size_t from = path->at[0] == '[' ? 1 : 0, to = from;
     while (to < path->len && path->at[to] != '.' && path->at[to] != '[' && path->at[to] != ']')
         to++;
-    struct strview part = sv_sub(*path, from, to);
+    struct strview segment = sv_sub(*path, from, to);
     while (to < path->len && (path->at[to] == ']' || path->at[to] == '.')) {
         bool was_dot = path->at[to] == '.';
         to++;
@@ -190,16 +190,16 @@ static struct strview next_part(struct strview *path)
             break;
     }
     *path = sv_sub(*path, to, path->len);
-    return part;
+    return segment;
 }
 
-/* NULL when there is no such value, or when it is in error; then something was said. */
+/* NULL when there is no such value, or when it is in error; then something was reported. */
 static const struct node *walk(struct resolver *resolver, const struct node *at,
                                struct strview path, bool *out_was_said)
 {
     while (at && path.len > 0) {
-        struct strview part = next_part(&path);
-        struct node *child = part.len ? step(at, part) : NULL;
+        struct strview segment = next_segment(&path);
+        struct node *child = segment.len ? step(at, segment) : NULL;
         at = child ? resolve(resolver, child) : NULL;
         *out_was_said = child && !at;
     }
@@ -238,7 +238,7 @@ static const struct node *follow_path(struct resolver *resolver, struct node *no
 static const struct node *interpolate(struct resolver *resolver, struct node *node,
                                       struct strview body)
 {
-    struct place at = place_part(node_place(node), node->text, body);
+    struct place at = place_piece(node_place(node), node->text, body);
     body = sv_trim(body);
     size_t colon = sv_find(body, ':', 0);
     if (colon == body.len && find_open(body, 0) == body.len)

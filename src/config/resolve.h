@@ -35,10 +35,10 @@ struct resolver {
     struct diag *diag;
     int depth;
     size_t made;       /* bytes of new text */
-    bool is_exhausted; /* a limit was met and said; nothing more is to be read */
+    bool is_exhausted; /* a limit was met and reported; nothing more is to be read */
 };
 
-/* The node that `node` stands for, never an interpolation; NULL after saying why (once a node). */
+/* The node that `node` stands for, never an interpolation; NULL after it reported why (once a node). */
 const struct node *resolve(struct resolver *resolver, struct node *node);
 
 /* The node at a dotted path from the root, resolved; NULL when there is none or it is in error. */

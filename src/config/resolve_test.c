@@ -116,7 +116,7 @@ TEST(what_cannot_be_followed_is_said_at_its_place)
     struct text got = TEXT_INIT;
     for (size_t i = 0; i < ROWS(rows); i++) {
         describe(rows[i][0], rows[i][1], &got);
-        /* A loop may be said at any of its members. */
+        /* A loop may be reported at any of its members. */
         if (strstr(rows[i][2], "leads back"))
             CHECK_SAYS(rows[i][0], text_string(&got), "leads back to itself");
         else

@@ -1,6 +1,6 @@
 /* secret_values.h - which scalars of a config hold secrets: see resolve.h.
  *
- * All of them return false after saying that there is no memory. */
+ * All of them return false after they reported that there is no memory. */
 #ifndef CONFIG_SECRET_VALUES_H
 #define CONFIG_SECRET_VALUES_H
 

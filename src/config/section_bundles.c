@@ -211,7 +211,7 @@ static void read_lists(struct reader *reader, const struct node *groups,
         bundle_read_external(reader, external, out);
 }
 
-/* What is wrong with the whole is said at its key, not at whatever comes first below it. */
+/* What is wrong with the whole is reported at its key, not at whatever comes first below it. */
 static struct place key_place(const struct node *roost)
 {
     for (int32_t i = 0; i < roost->count; i++)
@@ -247,7 +247,7 @@ void section_bundles(struct reader *reader, const struct node *roost, const stru
     read_lists(reader, groups, out);
 }
 
-bool roost_config_has_groups(const struct roost_config *config)
+bool roost_config_has_placement_groups(const struct roost_config *config)
 {
     return config->bundles != NULL;
 }

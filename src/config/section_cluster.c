@@ -6,7 +6,7 @@
 #include "config/sections.h"
 #include "config/yaml11.h"
 
-/* Whether the key was meant to be there, and what is wrong with it was said. */
+/* Whether the key was meant to be there, and what is wrong with it was reported. */
 static bool is_meant(const struct reader *reader, const struct node *mapping, const char *key)
 {
     const struct node *written = node_get(mapping, sv_from(key));
@@ -148,7 +148,7 @@ void section_cluster(struct reader *reader, const struct node *cluster)
     read_num_nodes(reader, cluster);
     const struct node *groups = read_key(reader, cluster, "node_groups");
     if (groups)
-        section_groups(reader, groups);
+        section_node_groups(reader, groups);
     struct node *written = node_get(cluster, SV("component_placement"));
     const struct node *placement = written ? read_value(reader, written) : NULL;
     if (!written)

@@ -17,7 +17,7 @@ static const struct component *find_component(const struct reader *reader, struc
 static bool add_component(struct reader *reader, const struct node *key, struct strview name,
                           int32_t rule)
 {
-    struct place at = place_part(node_place(key), key->text, name);
+    struct place at = place_piece(node_place(key), key->text, name);
     if (!is_name(name)) {
         if (name.len == 0)
             diag_error(reader->diag, ROOST_ERR_NAME, at, "'%s' has an empty component name",
@@ -106,7 +106,7 @@ static bool read_labels(struct reader *reader, const struct node *node, struct p
         for (size_t from = 0; from <= node->text.len;) {
             size_t comma = sv_find(node->text, ',', from);
             struct strview label = sv_trim(sv_sub(node->text, from, comma));
-            struct place at = place_part(node_place(node), node->text, label);
+            struct place at = place_piece(node_place(node), node->text, label);
             is_good = add_label(reader, rule, label, at) && is_good;
             from = comma + 1;
         }

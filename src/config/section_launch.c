@@ -2,17 +2,10 @@
  * config alone can be; nothing here looks at the machine. */
 #include <stdio.h>
 
+#include "config/peers.h"
 #include "config/percent.h"
 #include "config/sections.h"
 #include "config/variables.h"
-
-const struct launch_config *config_find_launch(const struct roost_config *config, const char *name)
-{
-    for (int32_t i = 0; i < config->launch_count; i++)
-        if (sv_is(sv_from(name), config->launches[i].component))
-            return &config->launches[i];
-    return NULL;
-}
 
 /* A word of a command. Errors name its program when it cannot be run, so that one must not be secret. */
 static bool read_command_word(struct reader *reader, const struct node *item, bool is_program,
@@ -173,14 +166,6 @@ static void read_after(struct reader *reader, const struct node *node, struct la
     }
 }
 
-static bool has_port(const struct launch_config *launch, struct strview name)
-{
-    for (int32_t i = 0; i < launch->port_count; i++)
-        if (sv_is(name, launch->ports[i].name))
-            return true;
-    return false;
-}
-
 static void read_ready(struct reader *reader, const struct node *node, struct launch_config *out)
 {
     static const char *const keys[] = {"port", "file", "line"};
@@ -204,7 +189,7 @@ static void read_ready(struct reader *reader, const struct node *node, struct la
         diag_error(reader->diag, ROOST_ERR_SCHEMA, out->ready_what.at,
                    "'ready' waits for an empty text, which is always there");
         diag_hint(reader->diag, "write a part of the line, or the path of the file, to wait for");
-    } else if (out->ready == READY_PORT && !has_port(out, out->ready_what.text)) {
+    } else if (out->ready == READY_PORT && peer_find_port(out, out->ready_what.text) < 0) {
         diag_error(reader->diag, ROOST_ERR_REFERENCE, out->ready_what.at,
                    "'ready' waits for port '%s', which is not among 'ports'",
                    quote(out->ready_what.text).text);
@@ -264,35 +249,13 @@ static void read_keys(struct reader *reader, const struct node *node, struct lau
     const struct node *cwd = read_key(reader, node, "cwd");
     if (cwd)
         read_word(reader, cwd, "'cwd'", &out->cwd);
+    const struct node *service = read_key(reader, node, "service");
+    if (service)
+        read_bool(reader, service, "'service'", &out->is_service);
     const struct node *isolate = read_key(reader, node, "isolate");
     bool is_isolated = true;
     if (isolate && read_bool(reader, isolate, "'isolate'", &is_isolated))
         out->is_shared = !is_isolated;
-}
-
-static bool is_component(const struct roost_config *config, struct strview name)
-{
-    for (int32_t i = 0; i < config->component_count; i++)
-        if (sv_is(name, config->components[i].name))
-            return true;
-    return false;
-}
-
-static void say_not_placed(struct reader *reader, struct strview name, struct place at)
-{
-    const struct roost_config *config = reader->config;
-    diag_error(reader->diag, ROOST_ERR_REFERENCE, at, "component '%s' is not placed by this config",
-               quote(name).text);
-    if (!diag_wants_hint(reader->diag))
-        return; /* a list of all components for each of many thousand names would fill the memory */
-    const char **names = read_array(reader, const char *, config->component_count + 1);
-    for (int32_t i = 0; names && i < config->component_count; i++)
-        names[i] = config->components[i].name;
-    const char *near = names ? nearest_word(name, names) : NULL;
-    if (near)
-        diag_hint(reader->diag, "did you mean '%s'?", near);
-    else
-        diag_hint(reader->diag, "add it under cluster.component_placement");
 }
 
 void section_launch(struct reader *reader, const struct node *launch)
@@ -304,15 +267,15 @@ void section_launch(struct reader *reader, const struct node *launch)
     for (int32_t i = 0; config->launches && i < launch->count; i++) {
         const struct node *key = launch->pairs[i].key;
         const struct node *value = read_value(reader, launch->pairs[i].value);
-        if (!is_component(config, key->text)) {
-            say_not_placed(reader, key->text, node_place(key));
+        if (!config_has_component(config, key->text)) {
+            config_say_not_placed(config, key->text, node_place(key), reader->diag);
             continue;
         }
         if (!value || !want_mapping(reader, value, "the launch settings of a component"))
             continue;
         want_keys(reader, value,
                   KEYS("command", "env", "cwd", "ports", "restart", "after", "ready", "bind",
-                       "isolate", "local_rank"),
+                       "service", "isolate", "local_rank"),
                   "roost.launch");
         struct launch_config *out = &config->launches[config->launch_count];
         out->component = read_copy(reader, key->text);
@@ -321,10 +284,10 @@ void section_launch(struct reader *reader, const struct node *launch)
             return;
         config->launch_count++;
         read_keys(reader, value, out);
-        launch_check_words(reader, out);
         for (int32_t k = 0; k < out->after_count; k++)
-            if (!is_component(config, out->after[k].text))
-                say_not_placed(reader, out->after[k].text, out->after[k].at);
+            if (!config_has_component(config, out->after[k].text))
+                config_say_not_placed(config, out->after[k].text, out->after[k].at, reader->diag);
     }
+    launch_check_words(reader);
     launch_check_order(reader);
 }

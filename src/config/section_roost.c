@@ -1,7 +1,7 @@
 /* section_roost.c - the `roost` section: everything that is ours and not RLinf's. */
 #include "config/sections.h"
 
-/* The index of the choice that was made; 0 after saying that it is none. */
+/* The index of the choice that was made; 0 after it reported that it is none. */
 static int read_choice(struct reader *reader, const struct node *node, const char *what,
                        const char *const *choices)
 {

@@ -66,13 +66,14 @@ bool is_own_variable(struct strview name)
     return sv_starts(name, "ROOST_") || hands_descriptors(name);
 }
 
-bool is_variable_of_one_process(struct strview name)
+const char *variable_of_one_process(int index)
 {
-    enum variable found;
-    if (variable_find(name, &found))
-        return !variable_is_shared(found);
-    return sv_starts(name, "ROOST_PORT_") || sv_is(name, "ROOST_CHANNEL") ||
-           hands_descriptors(name);
+    static const char *const others[] = {"LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID",
+                                         "ROOST_CALL_SOCKET", "ROOST_PORT_*"};
+    for (int i = 0; i < VARIABLE_COUNT; i++)
+        if (!variable_is_shared((enum variable)i) && index-- == 0)
+            return list[i].name;
+    return index < (int)(sizeof others / sizeof *others) ? others[index] : NULL;
 }
 
 bool is_roost_variable(struct strview name)

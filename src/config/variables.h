@@ -81,9 +81,10 @@ bool is_roost_variable(struct strview name);
  * sets them, not even who may set everything else by hand. */
 bool is_own_variable(struct strview name);
 
-/* What roost gives each process of a component in its own way: its ranks, its devices, its ports, its channel.
- * Programs that serve several processes must not know it. */
-bool is_variable_of_one_process(struct strview name);
+/* The variables that roost gives each process of a component in its own way: its ranks, its devices, its
+ * ports, its socket. Programs that serve several processes must not know them. Returns the name at `index`,
+ * NULL after the last one. A name that ends with '*' stands for all names that start so (sv_matches). */
+const char *variable_of_one_process(int index);
 
 /* The one rule for secrets: a variable whose name has one of these words between its underscores, in any
  * case: KEY, TOKEN, SECRET, PASS, PASSWORD, PASSWD, PASSPHRASE, CREDENTIAL, and their plurals. Its value is

@@ -63,11 +63,12 @@ static bool read_base60(struct strview text, int64_t *value, bool *is_large)
         return false;
     while (colon < text.len) {
         size_t next = sv_find(text, ':', colon + 1);
-        struct strview part = sv_sub(text, colon + 1, next);
+        struct strview piece = sv_sub(text, colon + 1, next);
         int64_t digits;
-        bool is_part_large = false;
-        if (part.len < 1 || part.len > 2 || part.at[0] == '_' || part.at[part.len - 1] == '_' ||
-            !read_digits(part, 10, &digits, &is_part_large) || digits > 59)
+        bool is_piece_large = false;
+        if (piece.len < 1 || piece.len > 2 || piece.at[0] == '_' ||
+            piece.at[piece.len - 1] == '_' || !read_digits(piece, 10, &digits, &is_piece_large) ||
+            digits > 59)
             return false;
         if (__builtin_mul_overflow(*value, 60, value) ||
             __builtin_add_overflow(*value, digits, value))

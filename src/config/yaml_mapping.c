@@ -118,7 +118,7 @@ static int by_order(const void *a, const void *b)
 }
 
 /* Drops what a key before it overrides; two written keys of one name are an error. All such errors
- * are said, and reading goes on with the first. */
+ * are reported, and reading goes on with the first. */
 static void drop_repeated(struct candidates *candidates, struct diag *diag)
 {
     for (size_t i = 1, first = 0; i < candidates->count; i++) {

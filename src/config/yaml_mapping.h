@@ -4,7 +4,7 @@
 
 #include "config/tree.h"
 
-/* Fills the mapping from its children (key, value, key, value, ...). False after saying why. */
+/* Fills the mapping from its children (key, value, key, value, ...). False after it reported why. */
 bool yaml_close_mapping(struct arena *arena, struct node *mapping, struct node **children,
                         size_t pair_count, struct diag *diag);
 

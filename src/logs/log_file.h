@@ -19,7 +19,7 @@ const char *log_file_name(enum log_stream stream);
 int log_dir_open(int run_dir, const char *component, int32_t rank, int *out_errno);
 
 /* Opens a log for reading and fills *out_info. A descriptor of the caller's, or -1 with *out_errno set;
- * something that is no regular file is ELOOP (a link) or EINVAL. */
+ * something that is not a regular file is ELOOP (a link) or EINVAL. */
 int log_file_open(int run_dir, const char *component, int32_t rank, enum log_stream stream,
                   struct stat *out_info, int *out_errno);
 

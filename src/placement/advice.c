@@ -15,8 +15,8 @@ static bool mark_used(const struct roost_plan *plan, const struct roost_cluster 
         if (!is_accelerator)
             return false;
         for (int32_t g = 0; g < component->node_group_count; g++)
-            is_accelerator[g] =
-                cluster_find_group(cluster, sv_from(component->node_groups[g]))->is_accelerator;
+            is_accelerator[g] = cluster_find_node_group(cluster, sv_from(component->node_groups[g]))
+                                    ->is_accelerator;
         for (int32_t p = 0; p < component->world_size; p++) {
             if (!is_accelerator[component->node_group[p]])
                 continue;
@@ -62,10 +62,10 @@ static void list_idle(struct text *out, const struct roost_cluster *cluster,
 static void say_idle(const struct roost_plan *plan, const struct roost_config *config,
                      const struct roost_cluster *cluster, struct diag *diag)
 {
-    const struct node_group *all = cluster_find_group(cluster, SV("cluster"));
+    const struct node_group *all = cluster_find_node_group(cluster, SV("cluster"));
     if (!all->is_accelerator)
         return;
-    int32_t total = group_size(all), used = 0;
+    int32_t total = node_group_size(all), used = 0;
     struct arena scratch = ARENA_INIT;
     struct text list = TEXT_INIT;
     uint8_t *is_used = arena_zeroed(&scratch, uint8_t, total);
@@ -84,7 +84,7 @@ static void say_idle(const struct roost_plan *plan, const struct roost_config *c
 }
 
 /* The nodes an env_config is for. */
-static const struct rankset *nodes_of(const struct group_config *group,
+static const struct rankset *nodes_of(const struct node_group_config *group,
                                       const struct env_config *env)
 {
     return env->node_ranks.is_all ? &group->node_ranks : &env->node_ranks;
@@ -136,8 +136,8 @@ static void say_other_labels(const struct roost_component *component, const int3
                              int32_t node_count, struct place at, const struct roost_config *config,
                              struct diag *diag)
 {
-    for (int32_t g = 0; g < config->group_count; g++) {
-        const struct group_config *group = &config->groups[g];
+    for (int32_t g = 0; g < config->node_group_count; g++) {
+        const struct node_group_config *group = &config->node_groups[g];
         for (int32_t e = 0; e < group->env_config_count; e++) {
             const struct rankset *nodes = nodes_of(group, &group->env_configs[e]);
             int32_t p = reaches(before, node_count, nodes)
@@ -159,8 +159,8 @@ static void say_other_labels(const struct roost_component *component, const int3
 
 static bool has_env_configs(const struct roost_config *config)
 {
-    for (int32_t g = 0; g < config->group_count; g++)
-        if (config->groups[g].env_config_count)
+    for (int32_t g = 0; g < config->node_group_count; g++)
+        if (config->node_groups[g].env_config_count)
             return true;
     return false;
 }

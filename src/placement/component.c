@@ -3,15 +3,6 @@
 
 #include <stdio.h>
 
-/* A cluster that a living Ray told of has a head. */
-static bool is_ray(const struct roost_cluster *cluster)
-{
-    for (int32_t node = 0; node < cluster->node_count; node++)
-        if (cluster->nodes[node].is_head)
-            return true;
-    return false;
-}
-
 static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, struct diag *diag)
 {
     const struct placement_rule *rule = out->rule;
@@ -25,15 +16,15 @@ static bool bind(struct bound_rule *out, const struct roost_cluster *cluster, st
         rank_text_bind(&out->text, &none, diag);
         return false;
     }
+    bool counts_all_nodes =
+        out->selection.is_node && sv_is(sv_from(out->selection.groups[0]->label), "cluster");
     struct rank_bounds bounds = {
         .label = out->selection.groups[0]->label,
         .unit = out->selection.unit,
         .total = selection_size(&out->selection),
         .is_node = out->selection.is_node,
-        .is_bare = out->selection.is_node && cluster->accelerator_count == 0 &&
-                   sv_is(sv_from(out->selection.groups[0]->label), "cluster"),
-        .is_ray = is_ray(cluster),
         .is_known = true,
+        .no_accelerator_hint = counts_all_nodes ? cluster->no_accelerator_hint : NULL,
     };
     char labels[128];
     if (out->selection.group_count > 1) {

@@ -10,8 +10,8 @@ struct bound_rule {
     const struct placement_rule *rule;
     struct selection selection;
     struct rank_text text;
-    bool is_good;       /* false: something was said, do not place it */
-    bool is_bound;      /* the text met the groups, whatever was said about it */
+    bool is_good;       /* false: something was reported, do not place it */
+    bool is_bound;      /* the text met the groups, whatever was reported about it */
     struct arena arena; /* of selection and text; empty unless is_bound */
 };
 

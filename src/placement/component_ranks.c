@@ -17,12 +17,12 @@ static bool find_group(const struct roost_component *component, const struct roo
     *out = (struct numbering){.index = index};
     for (int32_t g = 0; g < index; g++) {
         const struct node_group *before =
-            cluster_find_group(cluster, sv_from(component->node_groups[g]));
+            cluster_find_node_group(cluster, sv_from(component->node_groups[g]));
         if (!before)
             return false;
-        out->base += is_node ? before->member_count : group_size(before);
+        out->base += is_node ? before->member_count : node_group_size(before);
     }
-    out->group = cluster_find_group(cluster, sv_from(component->node_groups[index]));
+    out->group = cluster_find_node_group(cluster, sv_from(component->node_groups[index]));
     return out->group != NULL;
 }
 
@@ -31,7 +31,7 @@ static bool find_member(struct numbering *it, int32_t node_rank)
     const struct node_group *group = it->group;
     if (it->member < group->member_count && group->node_of_member[it->member] == node_rank)
         return true;
-    it->member = group_member_from(group, node_rank);
+    it->member = node_group_member_from(group, node_rank);
     return it->member < group->member_count && group->node_of_member[it->member] == node_rank;
 }
 
@@ -85,6 +85,6 @@ bool roost_component_holds_accelerators(const struct roost_component *component,
     if (component->strategy == ROOST_STRATEGY_NODE)
         return false;
     const char *label = component->node_groups[component->node_group[rank]];
-    const struct node_group *group = cluster_find_group(cluster, sv_from(label));
+    const struct node_group *group = cluster_find_node_group(cluster, sv_from(label));
     return group && group->is_accelerator;
 }

@@ -6,7 +6,7 @@
 #include "placement/component.h"
 
 /* Decides the plan's mode, places the components that have a role in it and marks them in
- * `is_placed`; all others are left to their own texts. What is wrong was said. */
+ * `is_placed`; all others are left to their own texts. Faults were reported. */
 void model_parallel_place(struct roost_plan *plan, const struct roost_config *config,
                           const struct roost_cluster *cluster, const struct bound_rule *rules,
                           bool *is_placed, struct diag *diag);

@@ -19,7 +19,7 @@ struct role {
     int32_t component; /* -1 = not there */
     const struct bound_rule *rule;
     struct rank_range ranks; /* in its groups */
-    int32_t count;           /* resources; 0 = not measured, something was said about it */
+    int32_t count;           /* resources; 0 = not measured, a fault of it was reported */
     int32_t *physical;       /* [count], accelerator numbers over the cluster */
 };
 
@@ -51,7 +51,7 @@ static inline struct place role_place(const struct model_parallel *mp, enum role
     return mp->roles[id].rule->rule->text.at;
 }
 
-/* Finds the components with a role; says those that are missing. */
+/* Finds the components with a role; reports those that are missing. */
 void roles_find(struct model_parallel *mp, const struct bound_rule *rules);
 
 /* Ranks, sizes and physical accelerators of every role whose rule is good. */

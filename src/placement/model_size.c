@@ -1,5 +1,5 @@
 /* model_size.c - the sizes of the models against the accelerators of their roles. A size or a role that
- * something was said about is left alone. */
+ * something was reported about is left alone. */
 #include "placement/model_parallel_internal.h"
 
 static bool check_tensor(struct model_parallel *mp, enum role_id id, struct setting tensor)

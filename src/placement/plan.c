@@ -105,12 +105,12 @@ static void place_hybrid(struct roost_plan *plan, const struct roost_config *con
 }
 
 /* Whether the cluster has the config's groups, as one that was made with it has: in their order. */
-static bool has_groups(const struct roost_config *config, const struct roost_cluster *cluster)
+static bool has_node_groups(const struct roost_config *config, const struct roost_cluster *cluster)
 {
-    bool is_same = cluster->group_count >= config->group_count;
-    for (int32_t g = 0; is_same && g < config->group_count; g++)
-        is_same = config->groups[g].label &&
-                  strcmp(config->groups[g].label, cluster->groups[g].label) == 0;
+    bool is_same = cluster->node_group_count >= config->node_group_count;
+    for (int32_t g = 0; is_same && g < config->node_group_count; g++)
+        is_same = config->node_groups[g].label &&
+                  strcmp(config->node_groups[g].label, cluster->node_groups[g].label) == 0;
     return is_same;
 }
 
@@ -120,7 +120,8 @@ static bool has_declared(const struct placement_rule *rule, const struct roost_c
 {
     for (int32_t i = 0; i < rule->label_count; i++) {
         const struct word *label = &rule->labels[i];
-        if (cluster_find_group(cluster, label->text) || !config_find_group(config, label->text))
+        if (cluster_find_node_group(cluster, label->text) ||
+            !config_find_node_group(config, label->text))
             continue;
         diag_error(diag, ROOST_ERR_REFERENCE, label->at,
                    "the config declares node group '%s', but there is no node group '%s' in the "
@@ -132,7 +133,7 @@ static bool has_declared(const struct placement_rule *rule, const struct roost_c
     return true;
 }
 
-/* False when the rules come to more than a plan may be; what is wrong with each was said. */
+/* False when the rules come to more than a plan may be; what is wrong with each was reported. */
 static bool bind_rules(struct bound_rule *rules, struct arena *scratch,
                        const struct roost_config *config, const struct roost_cluster *cluster,
                        struct diag *diag)
@@ -142,7 +143,7 @@ static bool bind_rules(struct bound_rule *rules, struct arena *scratch,
         diag_nomem(diag);
         return false;
     }
-    bool is_ours = has_groups(config, cluster);
+    bool is_ours = has_node_groups(config, cluster);
     for (int32_t r = 0; r < config->rule_count; r++) {
         if (is_ours || has_declared(&config->rules[r], config, cluster, diag))
             rule_bind(&rules[r], &config->rules[r], cluster, diag);
@@ -223,7 +224,7 @@ static struct rank_bounds offline_bounds(const struct roost_config *config,
     bool is_hardware = rule->label_count > 0;
     for (int32_t i = 0; rule->has_labels && i < rule->label_count; i++) {
         struct strview label = rule->labels[i].text;
-        const struct group_config *group = config_find_group(config, label);
+        const struct node_group_config *group = config_find_node_group(config, label);
         bool is_typed = group && group->hardware_type.text.len > 0;
         bounds.is_node |= sv_is(label, "node") || (group && group->ignores_hardware && !is_typed);
         is_hardware = is_hardware && is_typed;
@@ -235,15 +236,15 @@ static struct rank_bounds offline_bounds(const struct roost_config *config,
 static bool check_labels(const struct roost_config *config, const struct placement_rule *rule,
                          struct arena *arena, struct diag *diag)
 {
-    const char **known = arena_zeroed(arena, const char *, config->group_count + 3);
+    const char **known = arena_zeroed(arena, const char *, config->node_group_count + 3);
     if (!known) {
         diag_nomem(diag);
         return false;
     }
-    for (int32_t g = 0; g < config->group_count; g++)
-        known[g] = config->groups[g].label;
-    known[config->group_count] = "cluster";
-    known[config->group_count + 1] = "node";
+    for (int32_t g = 0; g < config->node_group_count; g++)
+        known[g] = config->node_groups[g].label;
+    known[config->node_group_count] = "cluster";
+    known[config->node_group_count + 1] = "node";
     for (int32_t i = 0; i < rule->label_count; i++) {
         const char **it = known;
         while (*it && !sv_is(rule->labels[i].text, *it))
@@ -252,11 +253,11 @@ static bool check_labels(const struct roost_config *config, const struct placeme
         while (!sv_equal(rule->labels[first].text, rule->labels[i].text))
             first++;
         if (!*it)
-            say_unknown_group(&rule->labels[i], known, diag);
+            say_unknown_node_group(&rule->labels[i], known, diag);
         else if (first < i)
-            say_group_twice(&rule->labels[i], diag);
+            say_node_group_twice(&rule->labels[i], diag);
         if (!*it && !diag_wants_hint(diag))
-            break; /* nobody would see what is said of the others */
+            break; /* nobody would see what is reported of the others */
     }
     return true;
 }

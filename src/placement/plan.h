@@ -34,17 +34,17 @@ static inline int32_t selection_size(const struct selection *selection)
 }
 
 /* Finds the groups and numbers their resources. Labels that are not there, groups without a unit of
- * their type and node groups that overlap are said at the label's place. `arena` holds what is
+ * their type and node groups that overlap are reported at the label's place. `arena` holds what is
  * built. A group that is broken makes it fail in silence. */
 bool selection_init(struct selection *selection, struct arena *arena,
                     const struct roost_cluster *cluster, const struct word *labels,
                     int32_t label_count, struct diag *diag);
 
 /* "there is no node group", with the nearest of `known` (NULL-terminated) as the cure. */
-void say_unknown_group(const struct word *label, const char *const *known, struct diag *diag);
+void say_unknown_node_group(const struct word *label, const char *const *known, struct diag *diag);
 
 /* "named twice". */
-void say_group_twice(const struct word *label, struct diag *diag);
+void say_node_group_twice(const struct word *label, struct diag *diag);
 
 /* Makes the ranks of the selection count its nodes, whatever hardware they have. */
 bool selection_by_node(struct selection *selection, struct arena *arena, struct diag *diag);
@@ -76,7 +76,7 @@ struct row_context {
 
 /* Fills the columns of `component`, whose labels, ranges, strategy and isolation are set. Takes the
  * holdings' memory. Checks that a process stays on one node, with one kind of hardware and no unit
- * twice, and says the first process of every entry that does not. */
+ * twice, and reports the first process of every entry that does not. */
 bool rows_fill(struct row_context *context, struct holdings *holdings,
                struct roost_component *component);
 
@@ -91,7 +91,7 @@ bool component_set_labels(struct roost_component *component, struct arena *arena
 bool component_set_range(struct roost_component *component, struct arena *arena,
                          struct rank_range range, struct diag *diag);
 
-/* The closed form of packed placement into `out`; says what does not fit the rules. */
+/* The closed form of packed placement into `out`; reports what does not fit the rules. */
 bool packed_hold(const struct roost_packed *packed, const struct selection *selection,
                  struct arena *arena, struct place at, struct diag *diag, struct holdings *out);
 

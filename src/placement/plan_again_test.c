@@ -112,7 +112,7 @@ TEST(ranks_are_those_of_the_cluster_a_component_was_planned_on)
     roost_cluster_free(one);
 }
 
-/* What is said of a config on a cluster that was made without it. */
+/* What is reported of a config on a cluster that was made without it. */
 static void check_refused(const char *yaml, const char *spec, const char *message, const char *hint)
 {
     struct roost_error err;

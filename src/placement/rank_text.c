@@ -22,7 +22,7 @@ static bool read_processes(struct rank_text *text, struct rank_entry *entry, str
         return false;
     }
     entry->has_processes = text->has_processes = true;
-    return rank_range_read(side, place_part(text->source.at, text->source.text, sv_trim(side)),
+    return rank_range_read(side, place_piece(text->source.at, text->source.text, sv_trim(side)),
                            diag, &entry->processes) == ROOST_OK;
 }
 
@@ -44,9 +44,9 @@ static bool read_entry(struct rank_text *text, struct rank_entry *entry, struct 
         return false;
     }
     entry->is_all = sv_is_nocase(left, "all");
-    bool is_good =
-        entry->is_all || rank_range_read(left, place_part(text->source.at, text->source.text, left),
-                                         diag, &entry->resources) == ROOST_OK;
+    bool is_good = entry->is_all ||
+                   rank_range_read(left, place_piece(text->source.at, text->source.text, left),
+                                   diag, &entry->resources) == ROOST_OK;
     if (colon < entry->text.len)
         is_good = read_processes(text, entry, right, diag) && is_good;
     return is_good;
@@ -80,7 +80,7 @@ bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
             continue;
         struct rank_entry *entry = &out->entries[out->count++];
         entry->text = item;
-        entry->at = place_part(source.at, text, item);
+        entry->at = place_piece(source.at, text, item);
         entry->is_bad = !read_entry(out, entry, diag);
         is_good = is_good && !entry->is_bad;
     }
@@ -118,14 +118,8 @@ static bool check_bounds(struct binding *binding, struct rank_entry *entry)
                "ranks '%s' reach %d, out of range: node group '%s' has %d %.*s",
                quote(entry->text).text, (int)entry->resources.last, bounds->label,
                (int)bounds->total, unit_len, bounds->unit);
-    if (bounds->is_bare && bounds->is_ray)
-        diag_hint(binding->diag,
-                  "no node of this Ray has accelerators, so ranks are nodes; start Ray with some, "
-                  "such as `ray start --head --num-gpus=8`, or set RAY_ADDRESS to another one");
-    else if (bounds->is_bare) /* the first thing that a machine without accelerators says */
-        diag_hint(binding->diag,
-                  "no node has accelerators, so ranks are nodes; to plan for some that are not "
-                  "here, set roost.cluster, such as 1x8");
+    if (bounds->no_accelerator_hint)
+        diag_hint(binding->diag, "%s", bounds->no_accelerator_hint);
     else if (bounds->total > 1)
         diag_hint(binding->diag, "its ranks are 0-%d", (int)bounds->total - 1);
     else

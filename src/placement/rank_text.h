@@ -20,7 +20,7 @@ struct rank_entry {
     struct rank_range processes;
     bool is_all;        /* resources are "all": known once bound */
     bool has_processes; /* the process side was written */
-    bool is_bad;        /* something was said about it */
+    bool is_bad;        /* a fault of it was reported */
 };
 
 struct rank_text {
@@ -30,7 +30,7 @@ struct rank_text {
     bool has_processes; /* in any entry */
 };
 
-/* Reads the text. Says every malformed entry; the others can be bound all the same. */
+/* Reads the text. Reports every malformed entry; the others can be bound all the same. */
 bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
                     struct rank_text *out);
 
@@ -40,13 +40,14 @@ struct rank_bounds {
     const char *unit;  /* "accelerators", "nodes", "Franka" */
     int32_t total;     /* ranks are 0 .. total - 1; -1 = not known yet */
     bool is_node;      /* a resource is a node: processes spread over nodes unevenly if need be */
-    bool is_bare;      /* it is only for want of accelerators */
-    bool is_ray;       /* which are those that a living Ray counts */
     bool is_known;     /* what a resource is is known: the rules about counts can be checked */
+    /* The hint for a rank out of range when ranks count nodes only because the cluster has no
+     * accelerators. NULL = the ranks themselves are the hint. */
+    const char *no_accelerator_hint;
 };
 
 /* Settles "all" and processes that were not written, and checks every rule. With total -1 what
- * depends on the total is left unchecked. Says every fault that stands by itself: what follows from
+ * depends on the total is left unchecked. Reports every fault that stands by itself: what follows from
  * another is not said. A text without entries is not bound. */
 bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag);
 

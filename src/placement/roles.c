@@ -89,7 +89,7 @@ static void find_physical(struct model_parallel *mp, enum role_id id)
 {
     struct role *role = &mp->roles[id];
     const struct selection *selection = &role->rule->selection;
-    const struct node_group *all = cluster_find_group(mp->cluster, SV("cluster"));
+    const struct node_group *all = cluster_find_node_group(mp->cluster, SV("cluster"));
     role->physical = arena_array(&mp->scratch, int32_t, range_size(role->ranks));
     if (!role->physical) {
         diag_nomem(mp->diag);

@@ -13,7 +13,7 @@ static const char *unit_word(const struct node_group *group)
                                    : group->hardware_type;
 }
 
-void say_unknown_group(const struct word *label, const char *const *known, struct diag *diag)
+void say_unknown_node_group(const struct word *label, const char *const *known, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_REFERENCE, label->at, "there is no node group '%s'",
                quote(label->text).text);
@@ -24,7 +24,7 @@ void say_unknown_group(const struct word *label, const char *const *known, struc
         diag_hint(diag, "define it under cluster.node_groups, or use 'cluster' or 'node'");
 }
 
-void say_group_twice(const struct word *label, struct diag *diag)
+void say_node_group_twice(const struct word *label, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_NAME, label->at, "node group '%s' is named twice",
                quote(label->text).text);
@@ -35,11 +35,11 @@ static void say_unknown(const struct roost_cluster *cluster, const struct word *
                         struct diag *diag)
 {
     struct arena scratch = ARENA_INIT;
-    const char **known = arena_zeroed(&scratch, const char *, cluster->group_count + 1);
-    for (int32_t g = 0; known && g < cluster->group_count; g++)
-        known[g] = cluster->groups[g].label;
+    const char **known = arena_zeroed(&scratch, const char *, cluster->node_group_count + 1);
+    for (int32_t g = 0; known && g < cluster->node_group_count; g++)
+        known[g] = cluster->node_groups[g].label;
     if (known)
-        say_unknown_group(label, known, diag);
+        say_unknown_node_group(label, known, diag);
     else
         diag_nomem(diag);
     arena_release(&scratch);
@@ -61,17 +61,17 @@ static bool find_groups(struct selection *selection, struct arena *arena,
     }
     bool is_good = true;
     for (int32_t i = 0; i < count; i++) {
-        const struct node_group *group = cluster_find_group(cluster, labels[i].text);
+        const struct node_group *group = cluster_find_node_group(cluster, labels[i].text);
         selection->groups[selection->group_count++] = group;
         if (!group)
             say_unknown(cluster, &labels[i], diag);
         is_good = is_good && group && !group->is_broken;
         if (!group && !diag_wants_hint(diag))
-            return false; /* nobody would see what is said of the others */
+            return false; /* nobody would see what is reported of the others */
         for (int32_t k = 0; group && k < i; k++) {
             if (selection->groups[k] != group)
                 continue;
-            say_group_twice(&labels[i], diag);
+            say_node_group_twice(&labels[i], diag);
             is_good = false;
             break;
         }
@@ -86,7 +86,7 @@ static bool check_units(const struct selection *selection, const struct word *la
 {
     for (int32_t i = 0; i < selection->group_count; i++) {
         const struct node_group *group = selection->groups[i];
-        if (selection->is_node ? group->member_count > 0 : group_size(group) > 0)
+        if (selection->is_node ? group->member_count > 0 : node_group_size(group) > 0)
             continue;
         struct place at = label_count ? labels[i].at : NOWHERE;
         if (selection->is_node) {

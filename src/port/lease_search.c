@@ -30,7 +30,7 @@ static void close_all(int *fds, int32_t count)
 }
 
 /* How many of the ports from `first` on are in the way: 0 = the block is bound, n = the n-th is not to
- * be had, -1 = no sockets, errno tells. */
+ * be had, -1 = no sockets, errno says why. */
 static int32_t bind_block(struct lease_search *search, int32_t first, int32_t count, bool is_handed,
                           int *fds)
 {

@@ -8,7 +8,7 @@
 enum port_state {
     PORT_HELD,   /* *out_fd holds it */
     PORT_TAKEN,  /* somebody has it, on some address, for TCP or UDP; or it is not for this user */
-    PORT_FAILED, /* no socket to be had: errno tells */
+    PORT_FAILED, /* no socket to be had: errno says why */
 };
 
 /* Binds `port` when it is free for TCP and UDP on every address. The socket does not listen; it holds

@@ -1,17 +1,19 @@
-/* client.c - asking a keeper: a request gets a ticket, a ticket gets an answer or is given back. */
+/* client.c - asking a registry server: a request gets a ticket, a ticket gets an answer or is given back. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
 #include "registry/client_internal.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
+#include "json/json_writer.h"
 
-enum { CANCEL_MS = 10000 }; /* for a keeper that does not answer when a request is taken back */
+enum {
+    CANCEL_MS = 10000
+}; /* for a registry server that does not answer when a request is taken back */
 
-static enum roost_code say_lost(const struct roost_registry *registry, struct diag *diag)
+static enum roost_code say_lost(const struct roost_registry_client *registry, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "the managers of namespace '%s' are gone",
                registry->name_space);
@@ -20,7 +22,7 @@ static enum roost_code say_lost(const struct roost_registry *registry, struct di
     return ROOST_ERR_ENGINE;
 }
 
-static bool is_ours(const struct roost_registry *registry, struct diag *diag)
+static bool is_ours(const struct roost_registry_client *registry, struct diag *diag)
 {
     if (registry->pid == getpid())
         return true;
@@ -49,7 +51,7 @@ static bool make_line(struct text *out, int64_t ticket, struct strview request, 
     return !out->has_failed;
 }
 
-static enum roost_code ask(struct roost_registry *registry, struct strview request,
+static enum roost_code ask(struct roost_registry_client *registry, struct strview request,
                            int64_t *out_ticket, struct diag *diag)
 {
     struct pending *pending = calloc(1, sizeof *pending);
@@ -71,8 +73,9 @@ static enum roost_code ask(struct roost_registry *registry, struct strview reque
     return diag->first;
 }
 
-enum roost_code roost_registry_ask(struct roost_registry *registry, const char *request, size_t len,
-                                   int64_t *out_ticket, struct roost_error *err)
+enum roost_code roost_registry_client_ask(struct roost_registry_client *registry,
+                                          const char *request, size_t len, int64_t *out_ticket,
+                                          struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     if (!is_ours(registry, &diag))
@@ -83,7 +86,7 @@ enum roost_code roost_registry_ask(struct roost_registry *registry, const char *
     return code;
 }
 
-static enum roost_code say_time(const struct roost_registry *registry, struct diag *diag)
+static enum roost_code say_time(const struct roost_registry_client *registry, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_TIMEOUT, NOWHERE,
                "the managers of namespace '%s' have not answered in time", registry->name_space);
@@ -91,8 +94,8 @@ static enum roost_code say_time(const struct roost_registry *registry, struct di
     return ROOST_ERR_TIMEOUT;
 }
 
-/* The keeper had the request, and nobody has to wait but for a lock. */
-static enum roost_code say_taken(const struct roost_registry *registry, struct diag *diag)
+/* The registry server had the request, and nobody has to wait but for a lock. */
+static enum roost_code say_taken(const struct roost_registry_client *registry, struct diag *diag)
 {
     diag_error(diag, ROOST_ERR_TIMEOUT, NOWHERE,
                "a device that was asked for in namespace '%s' is still taken by another",
@@ -102,8 +105,8 @@ static enum roost_code say_taken(const struct roost_registry *registry, struct d
 }
 
 /* Until the answer is there, or the deadline (-1 = none). */
-static enum roost_code await(struct roost_registry *registry, int64_t ticket, int64_t deadline,
-                             char **out_answer, struct diag *diag)
+static enum roost_code await(struct roost_registry_client *registry, int64_t ticket,
+                             int64_t deadline, char **out_answer, struct diag *diag)
 {
     struct pending *pending;
     while ((pending = connection_find(registry, ticket)) && !pending->answer) {
@@ -124,8 +127,9 @@ static enum roost_code await(struct roost_registry *registry, int64_t ticket, in
     return ROOST_OK;
 }
 
-enum roost_code roost_registry_wait(struct roost_registry *registry, int64_t ticket,
-                                    int32_t timeout_ms, char **out_answer, struct roost_error *err)
+enum roost_code roost_registry_client_wait(struct roost_registry_client *registry, int64_t ticket,
+                                           int32_t timeout_ms, char **out_answer,
+                                           struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     if (!is_ours(registry, &diag))
@@ -140,8 +144,8 @@ enum roost_code roost_registry_wait(struct roost_registry *registry, int64_t tic
 
 /* Asks about another request, and hangs up when there is no answer: its owner must be gone then, or it may
  * get what nobody waits for. *out_yes: whether the answer is true. */
-static enum roost_code ask_about(struct roost_registry *registry, const char *call, int64_t ticket,
-                                 bool *out_yes, struct diag *diag)
+static enum roost_code ask_about(struct roost_registry_client *registry, const char *call,
+                                 int64_t ticket, bool *out_yes, struct diag *diag)
 {
     char bytes[128], *word = NULL;
     int64_t second = 0;
@@ -165,10 +169,10 @@ static enum roost_code ask_about(struct roost_registry *registry, const char *ca
     return ROOST_OK;
 }
 
-/* The keeper answers in the order it does things: when the request was served before it was taken back,
+/* The registry server answers in the order it does things: when the request was served before it was taken back,
  * its answer comes before that of the cancel. */
-static enum roost_code cancel(struct roost_registry *registry, int64_t ticket, char **out_answer,
-                              struct diag *diag)
+static enum roost_code cancel(struct roost_registry_client *registry, int64_t ticket,
+                              char **out_answer, struct diag *diag)
 {
     bool has_waited;
     if (!connection_find(registry, ticket) ||
@@ -187,8 +191,8 @@ static enum roost_code cancel(struct roost_registry *registry, int64_t ticket, c
     return has_waited ? say_taken(registry, diag) : say_time(registry, diag);
 }
 
-enum roost_code roost_registry_cancel(struct roost_registry *registry, int64_t ticket,
-                                      char **out_answer, struct roost_error *err)
+enum roost_code roost_registry_client_cancel(struct roost_registry_client *registry, int64_t ticket,
+                                             char **out_answer, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     if (!is_ours(registry, &diag))
@@ -199,8 +203,8 @@ enum roost_code roost_registry_cancel(struct roost_registry *registry, int64_t t
     return code;
 }
 
-enum roost_code roost_registry_undo(struct roost_registry *registry, int64_t ticket,
-                                    struct roost_error *err)
+enum roost_code roost_registry_client_undo(struct roost_registry_client *registry, int64_t ticket,
+                                           struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     if (!is_ours(registry, &diag))
@@ -212,15 +216,15 @@ enum roost_code roost_registry_undo(struct roost_registry *registry, int64_t tic
     return diag.first;
 }
 
-enum roost_code roost_registry_call(struct roost_registry *registry, const char *request,
-                                    size_t len, int32_t timeout_ms, char **out_answer,
-                                    struct roost_error *err)
+enum roost_code roost_registry_client_call(struct roost_registry_client *registry,
+                                           const char *request, size_t len, int32_t timeout_ms,
+                                           char **out_answer, struct roost_error *err)
 {
     int64_t ticket = 0;
-    enum roost_code code = roost_registry_ask(registry, request, len, &ticket, err);
+    enum roost_code code = roost_registry_client_ask(registry, request, len, &ticket, err);
     if (code == ROOST_OK)
-        code = roost_registry_wait(registry, ticket, timeout_ms, out_answer, err);
+        code = roost_registry_client_wait(registry, ticket, timeout_ms, out_answer, err);
     if (code == ROOST_ERR_TIMEOUT)
-        code = roost_registry_cancel(registry, ticket, out_answer, err);
+        code = roost_registry_client_cancel(registry, ticket, out_answer, err);
     return code;
 }

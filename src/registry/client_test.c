@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "registry/namespaces.h"
 #include "registry/server.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 #include "tests/unit.h"
 
 enum { PATIENCE_MS = 60000 };
@@ -91,19 +91,19 @@ static void stage_close(struct stage *stage)
     assert_int_equal(rmdir(stage->folder), 0);
 }
 
-static struct roost_registry *join(const struct stage *stage)
+static struct roost_registry_client *join(const struct stage *stage)
 {
-    struct roost_registry *registry = roost_registry_open(stage->env, "here", NULL);
+    struct roost_registry_client *registry = roost_registry_client_open(stage->env, "here", NULL);
     assert_non_null(registry);
     return registry;
 }
 
-static enum roost_code ask(struct roost_registry *registry, const char *request, int32_t timeout,
-                           const char *expected)
+static enum roost_code ask(struct roost_registry_client *registry, const char *request,
+                           int32_t timeout, const char *expected)
 {
     char *answer = NULL;
     enum roost_code code =
-        roost_registry_call(registry, request, strlen(request), timeout, &answer, NULL);
+        roost_registry_client_call(registry, request, strlen(request), timeout, &answer, NULL);
     if (code == ROOST_OK && strcmp(answer, expected) != 0)
         fail_msg("%s: %s", request, answer);
     roost_answer_free(answer);
@@ -123,17 +123,20 @@ TEST(a_request_has_its_answer)
     struct roost_error err;
     char *answer;
     stage_open(&stage);
-    struct roost_registry *registry = join(&stage);
+    struct roost_registry_client *registry = join(&stage);
     assert_int_equal(ask(registry, GET_IP, PATIENCE_MS, IP), ROOST_OK);
     assert_int_equal(ask(registry, "  " GET_IP " ", -1, IP), ROOST_OK);
-    assert_int_equal(roost_registry_call(registry, "[]", 2, 0, &answer, &err), ROOST_ERR_USAGE);
+    assert_int_equal(roost_registry_client_call(registry, "[]", 2, 0, &answer, &err),
+                     ROOST_ERR_USAGE);
     CHECK_SAYS("not a request", err.message, "a request is a JSON object of one line, not '[]'");
     CHECK_SAYS("cure", err.hint, "NodeManager.get_nodes");
-    assert_int_equal(roost_registry_call(registry, "{\n}", 3, 0, &answer, &err), ROOST_ERR_USAGE);
-    assert_int_equal(roost_registry_wait(registry, 12345, 0, &answer, &err), ROOST_ERR_USAGE);
+    assert_int_equal(roost_registry_client_call(registry, "{\n}", 3, 0, &answer, &err),
+                     ROOST_ERR_USAGE);
+    assert_int_equal(roost_registry_client_wait(registry, 12345, 0, &answer, &err),
+                     ROOST_ERR_USAGE);
     CHECK_SAYS("no ticket", err.message, "there is no request 12345");
     CHECK_SAYS("cure", err.hint, "good for one answer");
-    roost_registry_close(registry);
+    roost_registry_client_close(registry);
     stage_close(&stage);
 }
 
@@ -153,20 +156,21 @@ TEST(an_answer_larger_than_a_request_may_be_comes_whole)
     /* The thread only reads it once it is asked. */
     assert_true(registry_set_view(server_registry(stage.server),
                                   (struct strview){view.bytes, view.len}, &diag));
-    struct roost_registry *registry = join(&stage);
+    struct roost_registry_client *registry = join(&stage);
     static const char get[] = "{\"call\":\"NodeManager.get_nodes\",\"args\":[]}";
-    assert_int_equal(roost_registry_call(registry, get, sizeof get - 1, PATIENCE_MS, &answer, &err),
-                     ROOST_OK);
+    assert_int_equal(
+        roost_registry_client_call(registry, get, sizeof get - 1, PATIENCE_MS, &answer, &err),
+        ROOST_OK);
     assert_true(strlen(answer) > 3 << 20);
     CHECK_SAYS("nodes", answer + strlen(answer) - 100, "\"node_rank\":59999");
     roost_answer_free(answer);
-    roost_registry_close(registry);
+    roost_registry_client_close(registry);
     text_release(&view);
     stage_close(&stage);
 }
 
 struct work {
-    struct roost_registry *registry;
+    struct roost_registry_client *registry;
     int index;
     _Atomic int *holders;
 };
@@ -195,14 +199,14 @@ TEST(threads_share_a_connection_and_wait_for_each_other)
     struct work works[THREADS];
     _Atomic int holders = 0;
     stage_open(&stage);
-    struct roost_registry *registry = join(&stage);
+    struct roost_registry_client *registry = join(&stage);
     for (int i = 0; i < THREADS; i++) {
         works[i] = (struct work){registry, i, &holders};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &works[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    roost_registry_close(registry);
+    roost_registry_client_close(registry);
     stage_close(&stage);
 }
 
@@ -212,10 +216,12 @@ TEST(a_request_whose_time_is_up_is_taken_back)
     struct roost_error err;
     char *answer = NULL;
     stage_open(&stage);
-    struct roost_registry *holder = join(&stage), *other = join(&stage), *third = join(&stage);
+    struct roost_registry_client *holder = join(&stage), *other = join(&stage),
+                                 *third = join(&stage);
     assert_int_equal(ask(holder, LOCK("h:0"), -1, YES), ROOST_OK);
-    assert_int_equal(roost_registry_call(other, LOCK("o:0"), strlen(LOCK("o:0")), 1, &answer, &err),
-                     ROOST_ERR_TIMEOUT);
+    assert_int_equal(
+        roost_registry_client_call(other, LOCK("o:0"), strlen(LOCK("o:0")), 1, &answer, &err),
+        ROOST_ERR_TIMEOUT);
     CHECK_SAYS("time", err.message,
                "a device that was asked for in namespace 'here' is still taken by another");
     CHECK_SAYS("cure", err.hint, "once its holder releases it");
@@ -223,10 +229,10 @@ TEST(a_request_whose_time_is_up_is_taken_back)
     assert_int_equal(ask(holder, UNLOCK("h:0"), -1, DONE), ROOST_OK);
     assert_int_equal(ask(third, LOCK("t:0"), PATIENCE_MS, YES), ROOST_OK);
     assert_int_equal(ask(other, GET_IP, PATIENCE_MS, IP), ROOST_OK);
-    roost_registry_close(third); /* what it held is free */
+    roost_registry_client_close(third); /* what it held is free */
     assert_int_equal(ask(other, LOCK("o:0"), PATIENCE_MS, YES), ROOST_OK);
-    roost_registry_close(holder);
-    roost_registry_close(other);
+    roost_registry_client_close(holder);
+    roost_registry_client_close(other);
     stage_close(&stage);
 }
 
@@ -237,13 +243,14 @@ TEST(a_request_that_was_answered_cannot_be_taken_back)
     char *answer = NULL;
     int64_t ticket;
     stage_open(&stage);
-    struct roost_registry *registry = join(&stage);
-    assert_int_equal(roost_registry_ask(registry, LOCK("a:0"), strlen(LOCK("a:0")), &ticket, &err),
-                     ROOST_OK);
-    assert_int_equal(roost_registry_cancel(registry, ticket, &answer, &err), ROOST_OK);
+    struct roost_registry_client *registry = join(&stage);
+    assert_int_equal(
+        roost_registry_client_ask(registry, LOCK("a:0"), strlen(LOCK("a:0")), &ticket, &err),
+        ROOST_OK);
+    assert_int_equal(roost_registry_client_cancel(registry, ticket, &answer, &err), ROOST_OK);
     assert_string_equal(answer, YES);
     roost_answer_free(answer);
-    roost_registry_close(registry);
+    roost_registry_client_close(registry);
     stage_close(&stage);
 }
 
@@ -253,14 +260,15 @@ TEST(managers_that_go_are_said_to_be_gone)
     struct roost_error err;
     char *answer;
     stage_open(&stage);
-    struct roost_registry *registry = join(&stage);
+    struct roost_registry_client *registry = join(&stage);
     stage_stop(&stage);
-    assert_int_equal(roost_registry_call(registry, GET_IP, sizeof GET_IP - 1, -1, &answer, &err),
-                     ROOST_ERR_ENGINE);
+    assert_int_equal(
+        roost_registry_client_call(registry, GET_IP, sizeof GET_IP - 1, -1, &answer, &err),
+        ROOST_ERR_ENGINE);
     CHECK_SAYS("gone", err.message, "the managers of namespace 'here' are gone");
     CHECK_SAYS("cure", err.hint, "make a new Cluster");
-    roost_registry_close(registry);
-    assert_null(roost_registry_open(stage.env, "here", &err));
+    roost_registry_client_close(registry);
+    assert_null(roost_registry_client_open(stage.env, "here", &err));
     assert_int_equal(err.code, ROOST_ERR_ENGINE);
     CHECK_SAYS("none", err.message, "no managers live in namespace 'here'");
     stage_close(&stage);
@@ -272,21 +280,21 @@ TEST(a_forked_process_needs_a_connection_of_its_own)
     struct roost_error err;
     char *answer;
     stage_open(&stage);
-    struct roost_registry *registry = join(&stage);
+    struct roost_registry_client *registry = join(&stage);
     pid_t child = fork();
     if (child == 0) {
-        bool is_refused = roost_registry_call(registry, GET_IP, sizeof GET_IP - 1, -1, &answer,
-                                              &err) == ROOST_ERR_USAGE &&
+        bool is_refused = roost_registry_client_call(registry, GET_IP, sizeof GET_IP - 1, -1,
+                                                     &answer, &err) == ROOST_ERR_USAGE &&
                           strstr(err.message, "belongs to the process that opened it") &&
                           strstr(err.hint, "open one of its own");
-        roost_registry_close(registry);
+        roost_registry_client_close(registry);
         _exit(is_refused ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(ask(registry, GET_IP, PATIENCE_MS, IP), ROOST_OK);
-    roost_registry_close(registry);
+    roost_registry_client_close(registry);
     stage_close(&stage);
 }
 
@@ -296,13 +304,13 @@ TEST(namespaces_are_listed_while_somebody_answers)
     struct roost_namespace names[2];
     struct roost_error err;
     stage_open(&stage);
-    assert_int_equal(roost_registry_list(stage.env, names, 2), 1);
+    assert_int_equal(roost_namespace_list(stage.env, names, 2), 1);
     assert_string_equal(names[0].name, "here");
-    assert_int_equal(roost_registry_list(stage.env, NULL, 0), 1);
-    assert_null(roost_registry_open(stage.env, "there", &err));
+    assert_int_equal(roost_namespace_list(stage.env, NULL, 0), 1);
+    assert_null(roost_registry_client_open(stage.env, "there", &err));
     CHECK_SAYS("living", err.hint, "living: here");
     stage_stop(&stage);
-    assert_int_equal(roost_registry_list(stage.env, names, 2), 0);
+    assert_int_equal(roost_namespace_list(stage.env, names, 2), 0);
     stage_close(&stage);
 }
 

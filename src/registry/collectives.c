@@ -24,13 +24,13 @@ static bool say_group(struct diag *diag, const char *what)
     return false;
 }
 
-static bool put_member(struct group *group, struct json_token token, struct diag *diag)
+static bool put_member(struct group *group, struct json_event event, struct diag *diag)
 {
-    if (token.kind != JSON_STRING)
-        return token.kind != JSON_FAILED && say_group(diag, "a worker needs an address");
-    if (!worker_address_read(token.text, NULL, diag))
+    if (event.kind != JSON_STRING)
+        return event.kind != JSON_FAILED && say_group(diag, "a worker needs an address");
+    if (!worker_address_read(event.text, NULL, diag))
         return false;
-    text_put(&group->members, token.text);
+    text_put(&group->members, event.text);
     text_char(&group->members, '\n');
     return true;
 }
@@ -38,10 +38,10 @@ static bool put_member(struct group *group, struct json_token token, struct diag
 /* The address of a worker that is an object. */
 static bool read_worker(struct group *group, struct json_reader *reader, struct diag *diag)
 {
-    struct json_token token;
+    struct json_event event;
     bool has_address = false;
-    while ((token = json_next(reader, diag)).kind == JSON_KEY) {
-        if (sv_is(token.text, "address")) {
+    while ((event = json_next(reader, diag)).kind == JSON_KEY) {
+        if (sv_is(event.text, "address")) {
             has_address = true;
             if (!put_member(group, json_next(reader, diag), diag))
                 return false;
@@ -54,12 +54,12 @@ static bool read_worker(struct group *group, struct json_reader *reader, struct 
 
 static bool read_workers(struct group *group, struct json_reader *reader, struct diag *diag)
 {
-    struct json_token token = json_next(reader, diag);
-    if (token.kind != JSON_ARRAY)
+    struct json_event event = json_next(reader, diag);
+    if (event.kind != JSON_ARRAY)
         return say_group(diag, "\"workers\" must be an array");
-    while ((token = json_next(reader, diag)).kind != JSON_ARRAY_END)
-        if (token.kind == JSON_OBJECT ? !read_worker(group, reader, diag)
-                                      : !put_member(group, token, diag))
+    while ((event = json_next(reader, diag)).kind != JSON_ARRAY_END)
+        if (event.kind == JSON_OBJECT ? !read_worker(group, reader, diag)
+                                      : !put_member(group, event, diag))
             return false;
     return true;
 }
@@ -67,17 +67,17 @@ static bool read_workers(struct group *group, struct json_reader *reader, struct
 static bool read_group(struct group *group, struct json_reader *reader, struct diag *diag)
 {
     bool has_name = false, has_workers = false;
-    struct json_token token = json_next(reader, diag);
-    if (token.kind != JSON_OBJECT)
-        return token.kind != JSON_FAILED && say_group(diag, "it must be an object");
-    while ((token = json_next(reader, diag)).kind == JSON_KEY) {
-        if (sv_is(token.text, "group_name")) {
-            token = json_next(reader, diag);
-            has_name = token.kind == JSON_STRING;
-            text_put(&group->name, token.text);
+    struct json_event event = json_next(reader, diag);
+    if (event.kind != JSON_OBJECT)
+        return event.kind != JSON_FAILED && say_group(diag, "it must be an object");
+    while ((event = json_next(reader, diag)).kind == JSON_KEY) {
+        if (sv_is(event.text, "group_name")) {
+            event = json_next(reader, diag);
+            has_name = event.kind == JSON_STRING;
+            text_put(&group->name, event.text);
             if (!has_name)
                 break;
-        } else if (sv_is(token.text, "workers")) {
+        } else if (sv_is(event.text, "workers")) {
             has_workers = read_workers(group, reader, diag);
             if (!has_workers)
                 return false;
@@ -86,7 +86,7 @@ static bool read_group(struct group *group, struct json_reader *reader, struct d
         }
     }
     if (has_name && has_workers)
-        return token.kind == JSON_OBJECT_END;
+        return event.kind == JSON_OBJECT_END;
     return say_group(diag, has_name ? "\"workers\" is missing" : "\"group_name\" must be a text");
 }
 

@@ -1,8 +1,8 @@
-/* connection.c - a process's connection to a keeper, shared by its threads.
+/* connection.c - a process's connection to a registry server, shared by its threads.
  *
  * Requests get a number each; answers may come in any order, as a request for a lock waits while others
  * are answered. Of several threads that wait one reads for all. Everything is done with the lock held but
- * for waiting, so a writer that finds no room takes answers meanwhile: a keeper does not read from who
+ * for waiting, so a writer that finds no room takes answers meanwhile: a registry server does not read from who
  * does not listen. */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 #include "base/cure.h"
 #include "registry/client_internal.h"
 #include "registry/namespaces.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 
 enum {
-    WRITE_MS = 30000, /* for a keeper that takes nothing of a request */
+    WRITE_MS = 30000, /* for a registry server that takes nothing of a request */
     ANSWER_MAX = 1 << 30,
     READ_BYTES = 64 * 1024,
 };
@@ -34,14 +34,15 @@ int64_t connection_now(void)
 
 /* --- opening and closing --- */
 
-struct roost_registry *roost_registry_open(const char *const *env, const char *name_space,
-                                           struct roost_error *err)
+struct roost_registry_client *roost_registry_client_open(const char *const *env,
+                                                         const char *name_space,
+                                                         struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     int fd = namespaces_connect(env, name_space, &diag);
     if (fd < 0)
         return NULL;
-    struct roost_registry *registry = calloc(1, sizeof *registry);
+    struct roost_registry_client *registry = calloc(1, sizeof *registry);
     if (!registry) {
         close(fd);
         diag_nomem(&diag);
@@ -69,7 +70,7 @@ struct roost_registry *roost_registry_open(const char *const *env, const char *n
     return registry;
 }
 
-void roost_registry_close(struct roost_registry *registry)
+void roost_registry_client_close(struct roost_registry_client *registry)
 {
     if (!registry)
         return;
@@ -95,7 +96,7 @@ void roost_answer_free(char *answer)
 
 /* --- with the lock held --- */
 
-struct pending *connection_find(struct roost_registry *registry, int64_t ticket)
+struct pending *connection_find(struct roost_registry_client *registry, int64_t ticket)
 {
     struct pending *it = registry->pending;
     while (it && it->ticket != ticket)
@@ -103,7 +104,7 @@ struct pending *connection_find(struct roost_registry *registry, int64_t ticket)
     return it;
 }
 
-void connection_forget(struct roost_registry *registry, struct pending *pending)
+void connection_forget(struct roost_registry_client *registry, struct pending *pending)
 {
     struct pending **at = &registry->pending;
     while (*at != pending)
@@ -114,7 +115,7 @@ void connection_forget(struct roost_registry *registry, struct pending *pending)
 }
 
 /* {"id":7, the rest of an answer} goes to whoever asked, without the number. False without memory. */
-static bool dispatch(struct roost_registry *registry, struct strview line)
+static bool dispatch(struct roost_registry_client *registry, struct strview line)
 {
     static const struct strview lead = SV("{\"id\":");
     if (!sv_starts(line, lead.at))
@@ -137,7 +138,7 @@ static bool dispatch(struct roost_registry *registry, struct strview line)
 }
 
 /* Takes what has come; never waits. */
-void connection_hear(struct roost_registry *registry)
+void connection_hear(struct roost_registry_client *registry)
 {
     struct text *in = &registry->inbox;
     bool has_heard = false;
@@ -172,7 +173,7 @@ void connection_hear(struct roost_registry *registry)
         (void)eventfd_write(registry->wake, 1); /* fails when it is awake already */
 }
 
-bool connection_send(struct roost_registry *registry, struct strview line)
+bool connection_send(struct roost_registry_client *registry, struct strview line)
 {
     int64_t deadline = connection_now() + WRITE_MS;
     size_t sent = 0;
@@ -193,7 +194,7 @@ bool connection_send(struct roost_registry *registry, struct strview line)
     return !registry->is_lost;
 }
 
-static void wait_until(struct roost_registry *registry, int64_t deadline)
+static void wait_until(struct roost_registry_client *registry, int64_t deadline)
 {
     struct timespec until = {deadline / 1000, (deadline % 1000) * 1000000};
     if (deadline < 0)
@@ -203,7 +204,7 @@ static void wait_until(struct roost_registry *registry, int64_t deadline)
 }
 
 /* Waits for something to happen at all, at most until the deadline (-1 = none). */
-void connection_wait(struct roost_registry *registry, int64_t deadline)
+void connection_wait(struct roost_registry_client *registry, int64_t deadline)
 {
     if (registry->is_reading) {
         wait_until(registry, deadline);

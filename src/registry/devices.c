@@ -79,7 +79,7 @@ static int32_t find(struct devices *devices, int32_t node_rank, int32_t id)
 
 static bool say_device(struct request *request, struct strview written)
 {
-    const struct view *view = &request->registry->view;
+    const struct cluster_view *view = &request->registry->view;
     diag_error(request->diag, ROOST_ERR_FIT, NOWHERE, "there is no device %s", quote(written).text);
     if (view->node_count && view->first_device_of_node[view->node_count] == 0)
         diag_hint(request->diag, "the cluster has no accelerators");
@@ -94,7 +94,7 @@ static bool say_device(struct request *request, struct strview written)
 }
 
 /* A number in the cluster -> node and number there. */
-static bool locate(const struct view *view, int64_t device, int32_t *node_rank, int32_t *id)
+static bool locate(const struct cluster_view *view, int64_t device, int32_t *node_rank, int32_t *id)
 {
     *node_rank = 0;
     *id = (int32_t)device;
@@ -107,7 +107,7 @@ static bool locate(const struct view *view, int64_t device, int32_t *node_rank, 
     return device < first[view->node_count];
 }
 
-static bool is_there(const struct view *view, int64_t node_rank, int64_t id)
+static bool is_there(const struct cluster_view *view, int64_t node_rank, int64_t id)
 {
     if (view->node_count == 0)
         return true;
@@ -126,13 +126,13 @@ static bool say_ids(struct request *request)
 
 /* One of them: 5, or [node_rank, 1]. */
 static bool read_device(struct request *request, struct json_reader *reader,
-                        struct json_token token, int32_t *out)
+                        struct json_event event, int32_t *out)
 {
-    const struct view *view = &request->registry->view;
+    const struct cluster_view *view = &request->registry->view;
     int64_t number = 0, node_rank = 0;
     int32_t node, id;
     bool is_good;
-    if (token.kind == JSON_ARRAY) {
+    if (event.kind == JSON_ARRAY) {
         is_good = json_int(json_next(reader, request->diag), 0, INT32_MAX, &node_rank) &&
                   json_int(json_next(reader, request->diag), 0, INT32_MAX, &number) &&
                   json_next(reader, request->diag).kind == JSON_ARRAY_END;
@@ -145,10 +145,10 @@ static bool read_device(struct request *request, struct json_reader *reader,
         node = (int32_t)node_rank;
         id = (int32_t)number;
     } else {
-        if (token.kind != JSON_NUMBER)
+        if (event.kind != JSON_NUMBER)
             return say_ids(request);
-        if (!json_int(token, 0, INT32_MAX, &number) || !locate(view, number, &node, &id))
-            return say_device(request, token.text);
+        if (!json_int(event, 0, INT32_MAX, &number) || !locate(view, number, &node, &id))
+            return say_device(request, event.text);
     }
     *out = find(&request->registry->devices, node, id);
     if (*out < 0)
@@ -156,7 +156,7 @@ static bool read_device(struct request *request, struct json_reader *reader,
     return *out >= 0;
 }
 
-/* A waiter with the devices of the arguments, or NULL after saying why not. */
+/* A waiter with the devices of the arguments, or NULL after it reported why not. */
 static struct waiter *read_waiter(struct request *request)
 {
     struct strview address;
@@ -177,9 +177,9 @@ static struct waiter *read_waiter(struct request *request)
         diag_nomem(request->diag);
     else
         (void)json_next(reader, request->diag);
-    struct json_token token;
-    while (is_good && (token = json_next(reader, request->diag)).kind != JSON_ARRAY_END)
-        is_good = read_device(request, reader, token, &waiter->devices[waiter->count++]);
+    struct json_event event;
+    while (is_good && (event = json_next(reader, request->diag)).kind != JSON_ARRAY_END)
+        is_good = read_device(request, reader, event, &waiter->devices[waiter->count++]);
     json_reader_free(reader);
     if (!is_good) {
         free(waiter);

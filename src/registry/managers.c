@@ -1,11 +1,11 @@
 /* managers.c - the registry for programs that have their own way to reach it. */
 #include <stdlib.h>
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
 
 #include "registry/registry.h"
 
-struct roost_managers {
+struct roost_registry {
     struct registry *registry;
     roost_later_fn later;
     void *context;
@@ -13,18 +13,18 @@ struct roost_managers {
 
 static void tell_later(void *context, uint64_t owner, struct strview answer)
 {
-    const struct roost_managers *managers = context;
+    const struct roost_registry *managers = context;
     if (managers->later)
         managers->later(managers->context, owner, answer.at, answer.len);
 }
 
-struct roost_managers *roost_managers_new(const char *view, size_t view_len, roost_later_fn later,
+struct roost_registry *roost_registry_new(const char *view, size_t view_len, roost_later_fn later,
                                           void *context, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    struct roost_managers *managers = calloc(1, sizeof *managers);
+    struct roost_registry *managers = calloc(1, sizeof *managers);
     if (managers) {
-        *managers = (struct roost_managers){.later = later, .context = context};
+        *managers = (struct roost_registry){.later = later, .context = context};
         managers->registry = registry_new(tell_later, managers);
     }
     if (!managers || !managers->registry)
@@ -32,18 +32,18 @@ struct roost_managers *roost_managers_new(const char *view, size_t view_len, roo
     else if (!view ||
              registry_set_view(managers->registry, (struct strview){view, view_len}, &diag))
         return managers;
-    roost_managers_free(managers);
+    roost_registry_free(managers);
     return NULL;
 }
 
-void roost_managers_free(struct roost_managers *managers)
+void roost_registry_free(struct roost_registry *managers)
 {
     if (managers)
         registry_free(managers->registry);
     free(managers);
 }
 
-enum roost_code roost_managers_answer(struct roost_managers *managers, uint64_t owner,
+enum roost_code roost_registry_answer(struct roost_registry *managers, uint64_t owner,
                                       const char *request, size_t len, char **out_answer,
                                       struct roost_error *err)
 {
@@ -64,12 +64,12 @@ enum roost_code roost_managers_answer(struct roost_managers *managers, uint64_t 
     return ROOST_OK;
 }
 
-void roost_managers_owner_gone(struct roost_managers *managers, uint64_t owner)
+void roost_registry_owner_gone(struct roost_registry *managers, uint64_t owner)
 {
     registry_owner_gone(managers->registry, owner);
 }
 
-uint64_t roost_managers_changes(const struct roost_managers *managers)
+uint64_t roost_registry_changes(const struct roost_registry *managers)
 {
     return registry_changes(managers->registry);
 }
@@ -85,7 +85,7 @@ static bool tell_request(void *context, uint64_t owner, struct strview request)
     return telling->tell(telling->context, owner, request.at, request.len);
 }
 
-enum roost_code roost_managers_tell(const struct roost_managers *managers, roost_tell_fn tell,
+enum roost_code roost_registry_tell(const struct roost_registry *managers, roost_tell_fn tell,
                                     void *context, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);

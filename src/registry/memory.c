@@ -1,6 +1,6 @@
 /* memory.c - what a registry remembers, as the requests that make it again.
  *
- * For engines whose managers can be killed and begun anew: the requests, answered by an empty registry in
+ * For engines whose managers can be killed and begun again: the requests, answered by an empty registry in
  * this order, give one that answers as this one does. Who waits is left out: waiting ends with the answer
  * that never comes, and is asked for again. */
 #include "registry/registry_internal.h"

@@ -1,7 +1,7 @@
 /* memory_test.c - what a registry remembers can be told, and another made of it answers the same. */
 #include "registry/registry.h"
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
 
 #include "tests/registry_unit.h"
 
@@ -90,21 +90,21 @@ TEST(telling_ends_when_it_is_told_so)
     struct roost_error err;
     char *answer;
     size_t told = 0;
-    struct roost_managers *it = roost_managers_new(NULL, 0, NULL, NULL, &err);
+    struct roost_registry *it = roost_registry_new(NULL, 0, NULL, NULL, &err);
     assert_non_null(it);
     for (int i = 0; i < 2; i++) {
         char request[96];
         int len = snprintf(request, sizeof request,
                            "{\"call\":\"WorkerManager.register_worker\",\"args\":[\"a:%d\",1]}", i);
-        assert_int_equal(roost_managers_answer(it, 1, request, (size_t)len, &answer, &err),
+        assert_int_equal(roost_registry_answer(it, 1, request, (size_t)len, &answer, &err),
                          ROOST_OK);
         roost_answer_free(answer);
     }
-    assert_int_equal(roost_managers_changes(it), 2);
-    assert_int_equal(roost_managers_tell(it, count_one, &told, &err), ROOST_ERR_MEMORY);
+    assert_int_equal(roost_registry_changes(it), 2);
+    assert_int_equal(roost_registry_tell(it, count_one, &told, &err), ROOST_ERR_MEMORY);
     assert_int_equal(told,
                      strlen("{\"call\":\"WorkerManager.register_worker\",\"args\":[\"a:0\",1]}"));
-    roost_managers_free(it);
+    roost_registry_free(it);
 }
 
 RUN_TESTS(cmocka_unit_test(a_registry_made_of_what_another_told_answers_as_that_one),

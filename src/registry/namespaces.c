@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/private_dir.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 
 enum { PATH_BYTES = 4096, SHOWN_MAX = 8 };
 
@@ -118,7 +118,7 @@ static void keep(struct roost_namespace *out, size_t cap, size_t *kept, struct r
         qsort(out, *kept, sizeof *out, in_order);
 }
 
-size_t roost_registry_list(const char *const *env, struct roost_namespace *out, size_t cap)
+size_t roost_namespace_list(const char *const *env, struct roost_namespace *out, size_t cap)
 {
     char path[PATH_BYTES];
     size_t count = 0, kept = 0;
@@ -143,7 +143,7 @@ static void hint_living(const char *const *env, struct diag *diag)
 {
     struct roost_namespace living[SHOWN_MAX];
     struct text words = TEXT_INIT;
-    size_t count = roost_registry_list(env, living, SHOWN_MAX);
+    size_t count = roost_namespace_list(env, living, SHOWN_MAX);
     for (size_t i = 0; i < count && i < SHOWN_MAX; i++)
         text_printf(&words, "%s%s", i ? ", " : "", living[i].name);
     const char *names = text_string(&words);
@@ -154,7 +154,7 @@ static void hint_living(const char *const *env, struct diag *diag)
     text_release(&words);
 }
 
-/* A keeper whose queue of newcomers is full is busy, not gone. */
+/* A registry server whose queue of newcomers is full is busy, not gone. */
 static int connect_patiently(int dir, const char *file)
 {
     enum { PAUSE_MS = 5, TRIES = 4000 };

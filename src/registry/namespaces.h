@@ -1,30 +1,30 @@
-/* namespaces.h - the names of runs: which keepers of this user live, and how to reach one.
+/* namespaces.h - the names of runs: which registry servers of this user live, and how to reach one.
  *
- * NAME.registry in the runtime directory is the keeper's socket; NAME.namespace is the file that the
- * keeper keeps locked, and with it the guardian of the run whose own it is. */
+ * NAME.registry in the runtime directory is the registry server's socket; NAME.namespace is the file that the
+ * registry server keeps locked, and with it the guardian of the run whose own it is. */
 #ifndef REGISTRY_NAMESPACES_H
 #define REGISTRY_NAMESPACES_H
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
 
 #include "base/diag.h"
 #include "base/text.h"
 
 enum { NAMESPACE_FILE_MAX = ROOST_NAMESPACE_MAX + 16 };
 
-/* Whether `name` can be one; false after saying why not. */
+/* Whether `name` can be one; false after it reported why not. */
 bool namespace_check(const char *name, struct diag *diag);
 
-/* The name of a keeper's socket. */
+/* The name of a registry server's socket. */
 void namespace_socket(const char *name, char out[NAMESPACE_FILE_MAX]);
 
 /* Takes a namespace for as long as the descriptor that is returned, or a copy of it, is open: `wanted`,
  * or the first of roost, roost_1, ... that is free when it is NULL. `dir` is the checked runtime
- * directory. -1 after saying why not. */
+ * directory. -1 after it reported why not. */
 int namespace_take(int dir, const char *wanted, char out[ROOST_NAMESPACE_MAX + 1],
                    struct diag *diag);
 
-/* A non-blocking connection to a keeper; -1 after saying why there is none. */
+/* A non-blocking connection to a registry server; -1 after it reported why there is none. */
 int namespaces_connect(const char *const *env, const char *name, struct diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* registry.c - from a request to its answer: reads the line, finds the call, writes value or error.
  *
  * A request either does all it says or nothing. An answer is built behind what `out` has already and is
- * taken back when an error is to be said instead. */
+ * taken back when an error is to be reported instead. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void registry_free(struct registry *registry)
     table_release(&registry->collectives);
     table_release(&registry->master_ports);
     table_release(&registry->ports);
-    view_release(&registry->view);
+    cluster_view_release(&registry->view);
     devices_release(&registry->devices);
     free(registry);
 }
@@ -46,7 +46,8 @@ static bool say_argument(struct request *request, const char *what, const char *
 {
     diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "%s of %s must be %s", what,
                request->call->name, wanted);
-    diag_hint(request->diag, "the calls and their arguments are listed in docs/managers.md");
+    diag_hint(request->diag,
+              "the calls and their arguments are listed in docs/reference/managers.md");
     return false;
 }
 
@@ -62,9 +63,9 @@ bool request_int(struct request *request, int32_t index, const char *what, int64
                  int64_t *out)
 {
     char wanted[64];
-    struct json_token token = {.kind = request->args[index].kind,
+    struct json_event event = {.kind = request->args[index].kind,
                                .text = request->args[index].text};
-    if (token.kind == JSON_NUMBER && json_int(token, min, max, out))
+    if (event.kind == JSON_NUMBER && json_int(event, min, max, out))
         return true;
     snprintf(wanted, sizeof wanted, "a whole number from %" PRId64 " to %" PRId64, min, max);
     return say_argument(request, what, wanted);
@@ -78,7 +79,7 @@ bool request_address(struct request *request, int32_t index, struct strview *out
 
 bool request_node_rank(struct request *request, int64_t node_rank)
 {
-    const struct view *view = &request->registry->view;
+    const struct cluster_view *view = &request->registry->view;
     if (!view->first_device_of_node || node_rank < view->node_count)
         return true;
     diag_error(request->diag, ROOST_ERR_FIT, NOWHERE, "there is no node %" PRId64, node_rank);
@@ -141,8 +142,8 @@ static const struct call own_calls[] = {
 
 static bool find_call(struct request *request, struct strview name)
 {
-    static const struct call *const lists[] = {worker_calls, group_calls,  collective_calls,
-                                               node_calls,   device_calls, port_calls,
+    static const struct call *const lists[] = {worker_calls, worker_group_calls, collective_calls,
+                                               node_calls,   device_calls,       port_calls,
                                                own_calls};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const struct call *it = lists[i]; it->name; it++)
@@ -151,7 +152,7 @@ static bool find_call(struct request *request, struct strview name)
                 return true;
             }
     diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "there is no call '%s'", quote(name).text);
-    diag_hint(request->diag, "the calls are listed in docs/managers.md");
+    diag_hint(request->diag, "the calls are listed in docs/reference/managers.md");
     return false;
 }
 
@@ -159,22 +160,22 @@ static bool find_call(struct request *request, struct strview name)
 static bool read_args(struct request *request, struct json_reader *reader)
 {
     size_t from[REQUEST_ARGS_MAX][3] = {{0}};
-    struct json_token token = json_next(reader, request->diag);
-    if (token.kind != JSON_ARRAY)
-        return token.kind != JSON_FAILED && say_form(request, "\"args\" must be an array");
-    while ((token = json_next(reader, request->diag)).kind != JSON_ARRAY_END) {
-        if (token.kind == JSON_FAILED)
+    struct json_event event = json_next(reader, request->diag);
+    if (event.kind != JSON_ARRAY)
+        return event.kind != JSON_FAILED && say_form(request, "\"args\" must be an array");
+    while ((event = json_next(reader, request->diag)).kind != JSON_ARRAY_END) {
+        if (event.kind == JSON_FAILED)
             return false;
         if (request->arg_count == REQUEST_ARGS_MAX)
             return say_form(request, "too many \"args\"");
         int32_t i = request->arg_count++;
-        request->args[i].kind = token.kind;
+        request->args[i].kind = event.kind;
         from[i][0] = request->pieces.len;
-        if (token.kind == JSON_STRING || token.kind == JSON_NUMBER)
-            text_put(&request->pieces, token.text);
+        if (event.kind == JSON_STRING || event.kind == JSON_NUMBER)
+            text_put(&request->pieces, event.text);
         from[i][1] = request->pieces.len;
         struct json_writer json = json_writer_on(&request->pieces, JSON_COMPACT);
-        if (!json_put_value(&json, reader, token, request->diag))
+        if (!json_put_value(&json, reader, event, request->diag))
             return false;
         from[i][2] = request->pieces.len;
     }
@@ -192,9 +193,9 @@ static bool read_args(struct request *request, struct json_reader *reader)
 
 static bool read_id(struct request *request, struct json_reader *reader)
 {
-    struct json_token token = json_next(reader, request->diag);
-    request->has_id = token.kind == JSON_NUMBER && json_int(token, 0, INT64_MAX, &request->id);
-    if (request->has_id || token.kind == JSON_FAILED)
+    struct json_event event = json_next(reader, request->diag);
+    request->has_id = event.kind == JSON_NUMBER && json_int(event, 0, INT64_MAX, &request->id);
+    if (request->has_id || event.kind == JSON_FAILED)
         return request->has_id;
     return say_form(request, "\"id\" must be a whole number");
 }
@@ -202,19 +203,19 @@ static bool read_id(struct request *request, struct json_reader *reader)
 static bool read_request(struct request *request, struct json_reader *reader)
 {
     bool has_args = false;
-    struct json_token token = json_next(reader, request->diag);
-    if (token.kind != JSON_OBJECT)
-        return token.kind != JSON_FAILED && say_form(request, "it must be an object");
-    while ((token = json_next(reader, request->diag)).kind == JSON_KEY) {
+    struct json_event event = json_next(reader, request->diag);
+    if (event.kind != JSON_OBJECT)
+        return event.kind != JSON_FAILED && say_form(request, "it must be an object");
+    while ((event = json_next(reader, request->diag)).kind == JSON_KEY) {
         bool is_good = true;
-        if (sv_is(token.text, "id")) {
+        if (sv_is(event.text, "id")) {
             is_good = read_id(request, reader);
-        } else if (sv_is(token.text, "call")) {
-            token = json_next(reader, request->diag);
-            is_good = token.kind == JSON_STRING ? find_call(request, token.text)
-                                                : token.kind != JSON_FAILED &&
+        } else if (sv_is(event.text, "call")) {
+            event = json_next(reader, request->diag);
+            is_good = event.kind == JSON_STRING ? find_call(request, event.text)
+                                                : event.kind != JSON_FAILED &&
                                                       say_form(request, "\"call\" must be a text");
-        } else if (sv_is(token.text, "args")) {
+        } else if (sv_is(event.text, "args")) {
             has_args = true;
             is_good = read_args(request, reader);
         } else {
@@ -223,7 +224,7 @@ static bool read_request(struct request *request, struct json_reader *reader)
         if (!is_good)
             return false;
     }
-    if (token.kind == JSON_FAILED || json_next(reader, request->diag).kind != JSON_END)
+    if (event.kind == JSON_FAILED || json_next(reader, request->diag).kind != JSON_END)
         return false;
     if (!request->call || !has_args)
         return say_form(request, "it needs \"call\" and \"args\"");
@@ -232,7 +233,8 @@ static bool read_request(struct request *request, struct json_reader *reader)
     diag_error(request->diag, ROOST_ERR_USAGE, NOWHERE, "%s takes %d argument%s, not %d",
                request->call->name, (int)request->call->arg_count,
                request->call->arg_count == 1 ? "" : "s", (int)request->arg_count);
-    diag_hint(request->diag, "the calls and their arguments are listed in docs/managers.md");
+    diag_hint(request->diag,
+              "the calls and their arguments are listed in docs/reference/managers.md");
     return false;
 }
 

@@ -1,16 +1,17 @@
-/* registry.h - the managers' memory: who is where, who talks to whom, who has which device and port.
+/* registry.h - what the managers remember: workers, collectives, nodes, devices and ports.
  *
- * Pure: no sockets, no clock, no processes. Both engines ask the same registry: the keeper
- * (supervise/keeper.c) for the connections of its socket, a Ray actor for the processes that call it.
+ * Pure: no sockets, no clock, no processes. Both engines use this registry: the local engine in the registry
+ * server (supervise/registry_server.c), the Ray engine in an actor.
  *
- * A request is one JSON object, so is its answer; both are one line of UTF-8:
+ * A request is a JSON object in one line of UTF-8, and so is its answer:
  *
  *     {"id": 7, "call": "WorkerManager.get_worker_info", "args": ["actor:0"]}
  *     {"id":7,"value":{"address":"actor:0","rank":0}}
  *     {"id":7,"error":{"code":"name","message":"...","hint":"..."}}
  *
- * "id" may be left out, in both. An owner is whoever asks: a number that the caller gives to a
- * connection or process. What an owner registered, locked or waits for ends with it.
+ * A request may leave out "id"; its answer then has none. An owner is a number that the caller gives to the
+ * connection or process that asks. When an owner ends, so does everything it registered, locked or waits
+ * for.
  *
  *     WorkerManager.register_worker(address, info)          the newest wins
  *     WorkerManager.unregister_worker(address)              -> whether it was there
@@ -37,38 +38,38 @@
 
 struct registry;
 
-/* Where answers go that were waited for: `answer` is good during the call. */
+/* Receives an answer that had to wait. `answer` is valid during the call. */
 typedef void (*registry_later_fn)(void *context, uint64_t owner, struct strview answer);
 
 /* NULL without memory. `later` may be called by every function below that takes the registry. */
 struct registry *registry_new(registry_later_fn later, void *context);
 void registry_free(struct registry *registry);
 
-/* What NodeManager tells: {"nodes": [...], "node_groups": [...], "config": ..., "cluster_config": ...,
- * "master_ip": ..., "master_port": ...}, of which any may be missing. False after saying why it is none;
- * the view is then as it was. */
+/* Sets what NodeManager reports: {"nodes": [...], "node_groups": [...], "config": ..., "cluster_config": ...,
+ * "master_ip": ..., "master_port": ...}. Any of these may be missing. False after it reported what is wrong;
+ * the view does not change then. */
 bool registry_set_view(struct registry *registry, struct strview json, struct diag *diag);
 
-/* The port of the view, known later than the rest. */
+/* Sets the master port of the view, which is known later than the rest. */
 bool registry_set_master_port(struct registry *registry, int32_t port, struct diag *diag);
 
 enum registry_result {
-    REGISTRY_ANSWERED, /* the answer was appended to `out`, unless that has failed */
-    REGISTRY_WAITING,  /* it comes later */
+    REGISTRY_ANSWERED, /* the answer was appended to `out`, unless `out` has failed */
+    REGISTRY_WAITING,  /* the answer comes later */
 };
 
-/* Answers a request of an owner. What is no request is answered with an error. */
+/* Answers a request of an owner. The answer to a malformed request is an error. */
 enum registry_result registry_answer(struct registry *registry, uint64_t owner,
                                      struct strview request, struct text *out);
 
-/* The owner has ended: all it had is free, and whoever waited for it is told. */
+/* The owner has ended: releases everything it had and answers requests that waited for it. */
 void registry_owner_gone(struct registry *registry, uint64_t owner);
 
-/* Grows with everything that is registered, locked or freed. */
+/* A counter that grows whenever something is registered, locked or released. */
 uint64_t registry_changes(const struct registry *registry);
 
-/* Tells what is remembered, as requests of their owners that make an empty registry with the same view
- * remember the same; a waiting request is not among them. False when `tell` was, or without memory. */
+/* Passes the content to `tell`, as requests that rebuild it in an empty registry with the same view. Waiting
+ * requests are not among them. False when `tell` returned false, or without memory. */
 typedef bool (*registry_tell_fn)(void *context, uint64_t owner, struct strview request);
 bool registry_tell(const struct registry *registry, registry_tell_fn tell, void *context);
 

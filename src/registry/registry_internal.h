@@ -3,10 +3,10 @@
 #ifndef REGISTRY_REGISTRY_INTERNAL_H
 #define REGISTRY_REGISTRY_INTERNAL_H
 
-#include "base/json_writer.h"
 #include "command/worker_address.h"
 #include "registry/registry.h"
 #include "registry/table.h"
+#include "json/json_writer.h"
 
 enum {
     REQUEST_ARGS_MAX = 3,
@@ -19,13 +19,13 @@ enum {
 
 /* --- view.c --- */
 
-struct view {
+struct cluster_view {
     char *nodes, *node_groups, *config, *cluster_config, *master_ip, *master_port; /* JSON */
     int64_t *first_device_of_node; /* [node_count + 1]; NULL = nodes are not known */
     int32_t node_count;
 };
 
-void view_release(struct view *view);
+void cluster_view_release(struct cluster_view *view);
 
 /* --- devices.c --- */
 
@@ -81,7 +81,7 @@ void ports_undo(struct registry *registry, uint64_t owner, int64_t id);
 
 struct registry {
     struct table workers, groups, collectives, master_ports, ports;
-    struct view view;
+    struct cluster_view view;
     struct devices devices;
     registry_later_fn later;
     void *context;
@@ -108,7 +108,7 @@ struct request {
     struct diag *diag;
 };
 
-/* A call: the value is written by `run`, or false after an error was said. */
+/* A call: the value is written by `run`, or false after an error was reported. */
 struct call {
     const char *name;
     int32_t arg_count;
@@ -116,13 +116,13 @@ struct call {
 };
 
 /* NULL-terminated by their names. */
-extern const struct call worker_calls[], group_calls[], collective_calls[], node_calls[],
+extern const struct call worker_calls[], worker_group_calls[], collective_calls[], node_calls[],
     device_calls[], port_calls[];
 
 /* Tells whoever waited with this id: true. */
 void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id);
 
-/* Arguments as what they must be; false after saying that one is not. */
+/* Arguments as what they must be; false after it reported that one is not. */
 bool request_text(struct request *request, int32_t index, const char *what, struct strview *out);
 bool request_int(struct request *request, int32_t index, const char *what, int64_t min, int64_t max,
                  int64_t *out);
@@ -133,7 +133,7 @@ bool request_address(struct request *request, int32_t index, struct strview *out
 /* A node rank that is there, as far as nodes are known. */
 bool request_node_rank(struct request *request, int64_t node_rank);
 
-/* Keeps a text under a name in one of the tables; false after saying why not. */
+/* Keeps a text under a name in one of the tables; false after it reported why not. */
 bool request_keep(struct request *request, struct table *table, struct strview key,
                   struct strview value, bool is_joined);
 

@@ -1,7 +1,8 @@
 /* registry_test.c - workers, collectives, ports, the view, and every way a request can be wrong. */
 #include "registry/registry.h"
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
+#include <roost/group.h>
 
 #include "tests/registry_unit.h"
 
@@ -340,20 +341,20 @@ TEST(a_program_can_have_managers_of_its_own)
     struct roost_error err;
     int told = 0;
     char *answer;
-    assert_null(roost_managers_new("1", 1, count_told, &told, &err));
+    assert_null(roost_registry_new("1", 1, count_told, &told, &err));
     assert_int_equal(err.code, ROOST_ERR_USAGE);
-    struct roost_managers *it = roost_managers_new(NULL, 0, count_told, &told, &err);
+    struct roost_registry *it = roost_registry_new(NULL, 0, count_told, &told, &err);
     assert_non_null(it);
     static const char lock[] =
         "{\"call\":\"DeviceLockManager.acquire_devices\",\"args\":[\"a:0\",[0]]}";
-    assert_int_equal(roost_managers_answer(it, 1, lock, sizeof lock - 1, &answer, &err), ROOST_OK);
+    assert_int_equal(roost_registry_answer(it, 1, lock, sizeof lock - 1, &answer, &err), ROOST_OK);
     assert_string_equal(answer, YES);
     roost_answer_free(answer);
-    assert_int_equal(roost_managers_answer(it, 2, lock, sizeof lock - 1, &answer, &err), ROOST_OK);
+    assert_int_equal(roost_registry_answer(it, 2, lock, sizeof lock - 1, &answer, &err), ROOST_OK);
     assert_null(answer);
-    roost_managers_owner_gone(it, 1);
+    roost_registry_owner_gone(it, 1);
     assert_int_equal(told, 3);
-    roost_managers_free(it);
+    roost_registry_free(it);
 }
 
 RUN_TESTS(cmocka_unit_test(the_newest_registration_of_an_address_wins),

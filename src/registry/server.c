@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 
 enum {
     SLOT_BITS = 16,

@@ -1,8 +1,9 @@
-/* server.h - a registry behind a control socket: lines come, lines go, many connections.
+/* server.h - serves a registry on a control socket: requests and answers as lines, for many connections.
  *
- * An owner is a connection; it is gone when the connection ends or when the process that opened it does,
- * even if a child of that process still has the descriptor. Whoever sends a line without end, takes no
- * answers or talks nonsense harms only itself: a connection that has answers to take is not read from. */
+ * Each connection is an owner. The owner is gone when the connection or the process that opened it ends,
+ * even if a child of that process still has the descriptor. A client that sends an endless line, reads no
+ * answers or sends garbage harms only itself: the server does not read from a connection whose answers
+ * wait. */
 #ifndef REGISTRY_SERVER_H
 #define REGISTRY_SERVER_H
 
@@ -10,7 +11,7 @@
 
 #include "registry/registry.h"
 
-enum { SERVER_PATIENCE_MS = 60000 }; /* for who takes nothing of an answer */
+enum { SERVER_PATIENCE_MS = 60000 }; /* for a client that reads nothing of an answer */
 
 struct server;
 
@@ -20,11 +21,11 @@ void server_free(struct server *server);
 
 struct registry *server_registry(struct server *server);
 
-/* Readable (poll) when server_step has something to do. */
+/* A descriptor that is readable (poll) when server_step has something to do. */
 int server_fd(const struct server *server);
 
-/* Does what can be done without waiting; returns when to be called again, in ms, -1 = not by the
- * clock. */
+/* Does what can be done without waiting. Returns after how many ms to call it again at the latest; -1 = no
+ * limit. */
 int64_t server_step(struct server *server, int64_t now_ms);
 
 #endif

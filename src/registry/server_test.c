@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 #include "tests/unit.h"
 
 struct stage {

@@ -13,7 +13,7 @@ struct table_entry {
     uint64_t hash;
     uint64_t *owners;
     size_t owner_count;
-    int64_t put_by; /* for who keeps it: the request that put it here */
+    int64_t put_by; /* for a caller that keeps it: the request that put it here */
     char *value;
     size_t value_len;
     size_t key_len;

@@ -1,4 +1,4 @@
-/* cluster_text.c - a cluster as a table: a line a node. */
+/* cluster_text.c - a cluster as a table: one line per node. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* commands_text.c - commands for people. Ranks differ in all processes, so they cannot be folded as a
- * plan is: what all processes of a component have alike is said once, and the rest in a paragraph a
+ * plan is: what all processes of a component have alike is shown once, and the rest in a paragraph a
  * process. Two passes: the first finds out what is alike. */
 #include <string.h>
 

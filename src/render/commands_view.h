@@ -4,14 +4,14 @@
 #ifndef RENDER_COMMANDS_VIEW_H
 #define RENDER_COMMANDS_VIEW_H
 
-#include "base/json_writer.h"
 #include "command/commands.h"
+#include "json/json_writer.h"
 
 /* A word as a shell would take it: quoted where it must be, control bytes as $'\x1b'. */
 void put_shell_word(struct text *out, struct strview word);
 
 /* Every component: its command and folder, the variables that all its processes have alike, then what
- * differs, process by process. What cannot be built for want of memory fails the text. */
+ * differs, process by process. What cannot be built without memory fails the text. */
 void commands_put_text(struct text *out, const struct commands *commands,
                        const struct run_values *values, int width, bool has_color);
 

@@ -58,8 +58,8 @@ void render_put_cluster(struct json_writer *json, const struct roost_cluster *cl
     json_close(json);
     json_line(json, 1);
     json_open_array(json_key(json, "node_groups"));
-    for (int32_t g = 0; g < cluster->group_count; g++) {
-        const struct node_group *group = &cluster->groups[g];
+    for (int32_t g = 0; g < cluster->node_group_count; g++) {
+        const struct node_group *group = &cluster->node_groups[g];
         json_line(json, 2);
         json_open_object(json);
         json_put_string(json_key(json, "label"), group->label);

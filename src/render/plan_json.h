@@ -4,7 +4,7 @@
 
 #include <roost/render.h>
 
-#include "base/json_writer.h"
+#include "json/json_writer.h"
 
 /* Writes further members of a process's object. Called in the order of the document; may be NULL. */
 struct plan_json_more {

@@ -127,7 +127,7 @@ static bool add_run(struct plan_rows *rows, const struct run *run,
 {
     const struct roost_component *it = run->component;
     const char *label = it->node_groups[it->node_group[run->first]];
-    const struct node_group *group = cluster_find_group(cluster, sv_from(label));
+    const struct node_group *group = cluster_find_node_group(cluster, sv_from(label));
     int32_t node = it->cluster_node_rank[run->first];
     struct text holds = TEXT_INIT;
     if (it->strategy != ROOST_STRATEGY_NODE && group && !group->is_accelerator)

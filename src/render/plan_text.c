@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/palette.h"
 #include "render/plan_rows.h"
 #include "render/stream.h"
 
@@ -11,9 +12,6 @@ enum column { COMPONENT, RANKS, NODES, PER_NODE, GROUP, HOLDS };
 static const char *const titles[COLUMNS] = {"COMPONENT", "RANKS",      "NODES",
                                             "PER NODE",  "NODE GROUP", "HOLDS"};
 
-/* Okabe-Ito's colours as near as 256 allow: told apart by everyone. */
-static const int palette[] = {32, 208, 35, 220, 26, 166, 175};
-
 struct table {
     struct text *out;
     bool has_color;
@@ -21,7 +19,6 @@ struct table {
     int width;
     int widths[COLUMNS]; /* HOLDS, once settled, has what the others leave */
     int blanks;          /* owed before the next text of this line; none stay at its end */
-    int components;      /* written, for colours */
 };
 
 static void range_text(char *out, size_t size, int32_t first, int32_t last)
@@ -161,7 +158,7 @@ static void put_header(struct table *table)
 static void put_rows(struct table *table, const struct roost_component *component,
                      const struct plan_rows *rows)
 {
-    int color = palette[(size_t)table->components++ % (sizeof palette / sizeof *palette)];
+    int color = palette_of_name(component->name);
     for (size_t r = 0; r < rows->count; r++) {
         struct cells cells = cells_of(component, &rows->list[r], r == 0);
         const char *rest[COLUMNS] = {[HOLDS] = rows->list[r].holds};

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "render/stream.h"
+#include "json/json_writer.h"
 
 /* Colours, all empty when there are none. */
 struct paint {

@@ -74,7 +74,7 @@ static void time_is_up(struct timer *timer)
         else if (forget_request(call, outcome))
             call_lose(call, i, ROOST_OUTCOME_UNKNOWN, why);
         else
-            call_lose(call, i, ROOST_OUTCOME_NOT_RUN, "it closed its channel");
+            call_lose(call, i, ROOST_OUTCOME_NOT_RUN, "it closed its socket");
     }
 }
 

@@ -19,13 +19,13 @@ static struct {
     atomic_int made, done_threads;
     atomic_uchar *ran; /* [calls][RANKS], shared with the workers */
     atomic_int outcomes[ROOST_OUTCOME_NOT_RUN + 1];
-    struct birth *births; /* [RANKS + kills], in the order they are needed */
-    struct birth *of_rank[RANKS];
+    struct life *lives; /* [RANKS + kills], in the order they are needed */
+    struct life *of_rank[RANKS];
 } it;
 
 /* A life of a worker. All are forked before the first thread begins, when nobody can hold a lock of the
  * allocator, and wait for their first request. */
-struct birth {
+struct life {
     int32_t rank, life;
     pid_t pid;
     int fd;
@@ -57,7 +57,7 @@ static void run_it(struct roost_request *request, void *context)
 static void serve_calls(int fd, int32_t rank, int32_t life)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Ends of others' channels would keep those open. */
+    /* Ends of others' sockets would keep those open. */
     (void)close_range(3, (unsigned)fd - 1, 0);
     (void)close_range((unsigned)fd + 1, ~0U, 0);
     own_rank = rank;
@@ -67,13 +67,13 @@ static void serve_calls(int fd, int32_t rank, int32_t life)
     _exit(0);
 }
 
-static void fork_worker(struct birth *birth, int32_t rank, int32_t life)
+static void fork_worker(struct life *start, int32_t rank, int32_t life)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    *birth = (struct birth){.rank = rank, .life = life, .pid = fork(), .fd = ends[0]};
-    assert_true(birth->pid >= 0);
-    if (birth->pid == 0)
+    *start = (struct life){.rank = rank, .life = life, .pid = fork(), .fd = ends[0]};
+    assert_true(start->pid >= 0);
+    if (start->pid == 0)
         serve_calls(ends[1], rank, life);
     close(ends[1]);
 }
@@ -90,22 +90,22 @@ static void fork_workers(void)
     int32_t lives[RANKS] = {0};
     for (int32_t i = 0; i < RANKS + it.kills; i++) {
         int32_t rank = i < RANKS ? i : (int32_t)(next_random(&random) % RANKS);
-        fork_worker(&it.births[i], rank, ++lives[rank]);
+        fork_worker(&it.lives[i], rank, ++lives[rank]);
     }
 }
 
-static void begin_worker(struct birth *birth)
+static void begin_worker(struct life *start)
 {
-    it.of_rank[birth->rank] = birth;
-    assert_true(links_add(it.links, birth->rank, birth->life, birth->pid, birth->fd));
+    it.of_rank[start->rank] = start;
+    assert_true(links_add(it.links, start->rank, start->life, start->pid, start->fd));
 }
 
-static void end_worker(const struct birth *birth)
+static void end_worker(const struct life *start)
 {
     int status;
-    assert_int_equal(kill(birth->pid, SIGKILL), 0);
-    assert_int_equal(waitpid(birth->pid, &status, 0), birth->pid);
-    links_end(it.links, birth->rank, birth->life, "killed");
+    assert_int_equal(kill(start->pid, SIGKILL), 0);
+    assert_int_equal(waitpid(start->pid, &status, 0), start->pid);
+    links_end(it.links, start->rank, start->life, "killed");
 }
 
 /* --- who calls --- */
@@ -179,15 +179,15 @@ TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
     it.ran = mmap(NULL, (size_t)it.calls * RANKS, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(it.ran != MAP_FAILED);
-    it.births = calloc((size_t)(RANKS + it.kills), sizeof *it.births);
-    assert_non_null(it.births);
+    it.lives = calloc((size_t)(RANKS + it.kills), sizeof *it.lives);
+    assert_non_null(it.lives);
     fork_workers();
     for (int32_t rank = 0; rank < RANKS; rank++)
-        begin_worker(&it.births[rank]);
+        begin_worker(&it.lives[rank]);
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, make_calls, (void *)(i + 1)), 0);
     for (int i = 0; i < it.kills; i++) {
-        struct birth *next = &it.births[RANKS + i];
+        struct life *next = &it.lives[RANKS + i];
         int goal = (int)((int64_t)it.calls * i / it.kills);
         assert_true(links_wait(it.links, 10 * WATCHDOG_MS, is_far, &goal));
         end_worker(it.of_rank[next->rank]);
@@ -205,7 +205,7 @@ TEST(every_call_has_one_outcome_of_each_rank_while_workers_are_killed)
     links_free(it.links);
     for (int32_t rank = 0; rank < RANKS; rank++)
         assert_int_equal(waitpid(it.of_rank[rank]->pid, NULL, 0), it.of_rank[rank]->pid);
-    free(it.births);
+    free(it.lives);
     munmap(it.ran, (size_t)it.calls * RANKS);
 }
 

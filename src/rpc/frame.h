@@ -1,6 +1,6 @@
-/* frame.h - what goes over a channel between a driver and a worker: a header that is checked, then a body.
+/* frame.h - what goes over a socket between a driver and a worker: a header that is checked, then a body.
  *
- * The channel is a stream, so frames come in any pieces; a decoder takes the pieces as they come. Nothing
+ * The socket is a stream, so frames come in any pieces; a decoder takes the pieces as they come. Nothing
  * of a body is handed out before its header was found good. Both ends are on one machine: numbers are
  * in its own byte order.
  *
@@ -51,7 +51,7 @@ struct frame {
     uint32_t region;      /* where the payload is; 0 = in the body */
     uint32_t zero;
 };
-_Static_assert(sizeof(struct frame) == FRAME_SIZE, "no padding goes over the channel");
+_Static_assert(sizeof(struct frame) == FRAME_SIZE, "no padding goes over the socket");
 
 /* A header that passes the check; the rest is set by the caller. */
 struct frame frame_of(enum frame_type type, int32_t life);
@@ -96,7 +96,7 @@ enum frame_step frame_next(struct frame_decoder *decoder, const struct frame_lim
                            struct frame_input *in, struct frame_input *out_piece,
                            const char **out_why);
 
-/* Says that `len` bytes of the body were received elsewhere; at most `left`. */
+/* Reports that `len` bytes of the body were received elsewhere; at most `left`. */
 void frame_passed(struct frame_decoder *decoder, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* link.c - the channel to one rank: its lives, and its requests that wait for an answer.
+/* link.c - the socket to one rank: its lives, and its requests that wait for an answer.
  * Keeps: a request is in exactly one slot until it is answered or its life ends. */
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static void timer_fired(struct timer *timer)
 {
     struct link *link = (struct link *)((char *)timer - offsetof(struct link, timer));
     if (link->is_deaf)
-        link_cut(link, "it closed its channel");
+        link_cut(link, "it closed its socket");
     else
         link_flush(link);
 }
@@ -140,7 +140,7 @@ void link_deafen(struct link *link)
     link_drop_out(link);
     int32_t grace = link->links->options.close_grace_ms;
     if (grace < 0)
-        link_cut(link, "it closed its channel");
+        link_cut(link, "it closed its socket");
     else
         links_set_timer(link->links, &link->timer, timers_deadline(grace ? grace : CLOSE_GRACE));
     link->links->has_changed = true;

@@ -19,13 +19,14 @@ enum sent {
 };
 
 /* One send, with a descriptor unless that is -1. */
-static enum sent send_parts(int channel, struct iovec *parts, size_t count, int fd, size_t *out_len)
+static enum sent send_vectors(int socket, struct iovec *vectors, size_t count, int fd,
+                              size_t *out_len)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = count};
     if (fd >= 0) {
         memset(&control, 0, sizeof control);
         message.msg_control = control.bytes;
@@ -37,7 +38,7 @@ static enum sent send_parts(int channel, struct iovec *parts, size_t count, int 
         memcpy(CMSG_DATA(item), &fd, sizeof fd);
     }
     for (;;) {
-        ssize_t sent = sendmsg(channel, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         *out_len = sent > 0 ? (size_t)sent : 0;
         if (sent >= 0)
             return SENT_SOME;
@@ -90,22 +91,22 @@ static void wait_out(struct link *link, enum sent sent)
 }
 
 /* Keeps a copy of all behind the first `sent` bytes. */
-static bool keep(struct link *link, const struct iovec *parts, size_t count, size_t sent, int fd)
+static bool keep(struct link *link, const struct iovec *vectors, size_t count, size_t sent, int fd)
 {
     size_t len = 0, at = 0;
     for (size_t i = 0; i < count; i++)
-        len += parts[i].iov_len;
+        len += vectors[i].iov_len;
     struct out_frame *frame = malloc(sizeof *frame + len - sent);
     if (!frame)
         return false;
     *frame = (struct out_frame){.len = len - sent, .fd = fd};
     for (size_t i = 0; i < count; i++) {
-        size_t skipped = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+        size_t skipped = sent < vectors[i].iov_len ? sent : vectors[i].iov_len;
         sent -= skipped;
-        if (parts[i].iov_len > skipped)
-            memcpy(frame->bytes + at, (const char *)parts[i].iov_base + skipped,
-                   parts[i].iov_len - skipped);
-        at += parts[i].iov_len - skipped;
+        if (vectors[i].iov_len > skipped)
+            memcpy(frame->bytes + at, (const char *)vectors[i].iov_base + skipped,
+                   vectors[i].iov_len - skipped);
+        at += vectors[i].iov_len - skipped;
     }
     if (link->out_last)
         link->out_last->next = frame;
@@ -116,26 +117,26 @@ static bool keep(struct link *link, const struct iovec *parts, size_t count, siz
     return true;
 }
 
-bool link_put(struct link *link, const struct iovec *parts, size_t count, int fd)
+bool link_put(struct link *link, const struct iovec *vectors, size_t count, int fd)
 {
     size_t len = 0, sent_len = 0;
     if (link->is_deaf)
         return true;
     for (size_t i = 0; i < count; i++)
-        len += parts[i].iov_len;
+        len += vectors[i].iov_len;
     if (link->fd < 0 || link->out_first)
-        return keep(link, parts, count, 0, fd);
-    struct iovec first[PARTS_MAX];
-    size_t first_count = count < PARTS_MAX ? count : PARTS_MAX;
-    memcpy(first, parts, first_count * sizeof *first);
-    enum sent sent = send_parts(link->fd, first, first_count, fd, &sent_len);
+        return keep(link, vectors, count, 0, fd);
+    struct iovec first[VECTORS_MAX];
+    size_t first_count = count < VECTORS_MAX ? count : VECTORS_MAX;
+    memcpy(first, vectors, first_count * sizeof *first);
+    enum sent sent = send_vectors(link->fd, first, first_count, fd, &sent_len);
     if (sent_len == len)
         return true;
     if (sent == SENT_GONE) {
         link_deafen(link);
         return true; /* its end tells what became of it */
     }
-    if (!keep(link, parts, count, sent_len, sent_len ? -1 : fd)) {
+    if (!keep(link, vectors, count, sent_len, sent_len ? -1 : fd)) {
         if (sent_len)
             link_cut(link, "there was no memory for the rest of a request to it");
         return false;
@@ -145,17 +146,17 @@ bool link_put(struct link *link, const struct iovec *parts, size_t count, int fd
 }
 
 /* The frames of one send: a descriptor goes with the first byte, so its frame is the first. */
-static size_t gather(const struct link *link, struct iovec parts[PARTS_MAX], int *out_fd)
+static size_t gather(const struct link *link, struct iovec vectors[VECTORS_MAX], int *out_fd)
 {
     size_t count = 0;
     *out_fd = -1;
-    for (struct out_frame *at = link->out_first; at && count < PARTS_MAX; at = at->next) {
+    for (struct out_frame *at = link->out_first; at && count < VECTORS_MAX; at = at->next) {
         int fd = at->sent ? -1 : at->fd;
         if (fd >= 0 && count > 0)
             break;
         if (fd >= 0)
             *out_fd = fd;
-        parts[count++] = (struct iovec){at->bytes + at->sent, at->len - at->sent};
+        vectors[count++] = (struct iovec){at->bytes + at->sent, at->len - at->sent};
     }
     return count;
 }
@@ -180,10 +181,10 @@ static void forget_sent(struct link *link, size_t len)
 void link_flush(struct link *link)
 {
     while (link->out_first && link->fd >= 0) {
-        struct iovec parts[PARTS_MAX];
+        struct iovec vectors[VECTORS_MAX];
         int fd;
-        size_t len, count = gather(link, parts, &fd);
-        enum sent sent = send_parts(link->fd, parts, count, fd, &len);
+        size_t len, count = gather(link, vectors, &fd);
+        enum sent sent = send_vectors(link->fd, vectors, count, fd, &len);
         if (sent != SENT_SOME) {
             wait_out(link, sent);
             return;
@@ -268,9 +269,9 @@ static void unmap(struct link *link, struct region *region)
                 at->fd = at->fd == region->fd ? -1 : at->fd;
             struct frame frame = frame_of(FRAME_UNMAP, link->life);
             frame.region = region->id;
-            struct iovec part = {&frame, sizeof frame};
+            struct iovec vector = {&frame, sizeof frame};
             /* Without memory the worker keeps a mapping that is never used again. */
-            (void)link_put(link, &part, 1, -1);
+            (void)link_put(link, &vector, 1, -1);
             return;
         }
 }

@@ -1,7 +1,7 @@
-/* links_internal.h - the parts of links, shared by links.c (the object), link.c (a channel), link_out.c and
+/* links_internal.h - the structs of links, shared by links.c (the object), link.c (a socket), link_out.c and
  * link_in.c (its two directions), links_wait.c (threads that wait), question.c and calls.c.
  *
- * Words: a link is the channel to one rank, in the life it has now. A slot of a link is a request that was
+ * Words: a link is the socket to one rank, in the life it has now. A slot of a link is a request that was
  * sent, or will be, and has no answer yet; the id of a request names its slot and, since slots are used
  * again, the place in the row of all requests of the link. A slot whose call is gone is kept until the
  * answer comes, so that a late answer is told from a second one, and both from one to no request. */
@@ -21,7 +21,7 @@ enum {
     SLOT_BITS = 24,
     SLOT_NONE = (1 << SLOT_BITS) - 1, /* no slot has this number */
     SCRATCH_SIZE = 64 << 10,
-    PARTS_MAX = 32,               /* pieces of one send */
+    VECTORS_MAX = 32,             /* pieces of one send */
     SHARE_MIN = 128 << 10,        /* a payload of this size goes by shared memory */
     SHARE_SEVERAL_MIN = 32 << 10, /* the same for one that goes to several ranks */
 };
@@ -30,7 +30,7 @@ struct slot {
     struct roost_call *call; /* NULL = nobody waits for it, or the slot is free */
     uint64_t sequence;       /* 0 = free */
     uint32_t index;          /* of the outcome in the call; of a free slot: the next free one */
-    bool is_unsent;          /* nothing of it has gone anywhere: the channel had closed before */
+    bool is_unsent;          /* nothing of it has gone anywhere: the socket had closed before */
 };
 
 /* Bytes that wait for room in the socket. */
@@ -152,7 +152,7 @@ void link_free_slot(struct link *link, struct slot *slot);
 
 /* Sends, or keeps what does not fit now; `fd` goes with the first byte. False without memory: a link of
  * which a part was sent is cut then. */
-bool link_put(struct link *link, const struct iovec *parts, size_t count, int fd);
+bool link_put(struct link *link, const struct iovec *vectors, size_t count, int fd);
 /* Sends what was kept. */
 void link_flush(struct link *link);
 void link_drop_out(struct link *link);

@@ -202,7 +202,7 @@ TEST(calls_made_before_a_life_began_go_to_it)
         server_join(&servers[rank]);
 }
 
-TEST(a_call_that_finds_the_channel_closed_is_not_run)
+TEST(a_call_that_finds_the_socket_closed_is_not_run)
 {
     struct links_options patient = {.rank_count = 1};
     for (int turn = 0; turn < 2; turn++) {
@@ -214,7 +214,7 @@ TEST(a_call_that_finds_the_channel_closed_is_not_run)
         net.peer[0] = -1;
         struct roost_call *call = call_rank(&net, 0, "x");
         links_end(net.links, 0, 1, "killed by signal 9");
-        expect(call, ROOST_OUTCOME_NOT_RUN, turn ? "killed by signal 9" : "it closed its channel");
+        expect(call, ROOST_OUTCOME_NOT_RUN, turn ? "killed by signal 9" : "it closed its socket");
         net_close(&net);
     }
 }
@@ -418,7 +418,7 @@ TEST(a_promise_of_4_gib_costs_nothing_before_its_bytes_come)
     assert_false(roost_call_is_done(call));
     close(net.peer[0]);
     net.peer[0] = -1;
-    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its channel");
+    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its socket");
     net_close(&net);
 }
 
@@ -451,7 +451,7 @@ int main(void)
         cmocka_unit_test(what_a_worker_says_when_it_is_ready_can_be_read),
         cmocka_unit_test(calls_that_make_no_sense_are_refused_with_a_cure),
         cmocka_unit_test(calls_made_before_a_life_began_go_to_it),
-        cmocka_unit_test(a_call_that_finds_the_channel_closed_is_not_run),
+        cmocka_unit_test(a_call_that_finds_the_socket_closed_is_not_run),
         cmocka_unit_test(calls_in_flight_are_unknown_when_a_life_ends_and_later_ones_are_not_run),
         cmocka_unit_test(what_was_answered_before_the_end_counts),
         cmocka_unit_test(a_life_that_never_begins_leaves_its_calls_unknown),

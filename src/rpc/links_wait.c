@@ -203,8 +203,8 @@ static void follow(struct links *links, struct waiter *me, int64_t deadline)
         (void)pthread_cond_timedwait(&me->cond, &links->lock, &until);
 }
 
-/* Not inlined: the compiler cannot see that part() takes the address out again, and warns. */
-__attribute__((noinline)) static void join(struct links *links, struct waiter *me)
+/* Not inlined: the compiler cannot see that leave() takes the address out again, and warns. */
+__attribute__((noinline)) static void enter(struct links *links, struct waiter *me)
 {
     me->next = links->waiters;
     me->back = &links->waiters;
@@ -213,7 +213,7 @@ __attribute__((noinline)) static void join(struct links *links, struct waiter *m
     links->waiters = me;
 }
 
-static void part(struct links *links, struct waiter *me)
+static void leave(struct links *links, struct waiter *me)
 {
     *me->back = me->next;
     if (me->next)
@@ -235,7 +235,7 @@ bool links_wait_held(struct links *links, int64_t deadline, bool (*is_enough)(vo
     if (is_enough(context))
         return true;
     struct waiter me = {.is_enough = is_enough, .context = context};
-    join(links, &me);
+    enter(links, &me);
     while (!me.is_done) {
         if (timers_left_ms(deadline) == 0)
             break;
@@ -244,7 +244,7 @@ bool links_wait_held(struct links *links, int64_t deadline, bool (*is_enough)(vo
         else
             lead(links, &me, deadline);
     }
-    part(links, &me);
+    leave(links, &me);
     return me.is_done;
 }
 

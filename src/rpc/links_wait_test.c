@@ -181,9 +181,9 @@ TEST(the_end_of_what_happens_elsewhere_is_told_once)
     close(other_ends[0]);
 }
 
-/* --- channels that close --- */
+/* --- sockets that close --- */
 
-TEST(a_closed_channel_waits_a_moment_for_the_words_of_its_end)
+TEST(a_closed_socket_waits_a_moment_for_the_words_of_its_end)
 {
     net_open_with(&net, (struct links_options){.rank_count = 1, .close_grace_ms = 60000}, true);
     struct roost_call *call = call_all(&net, "x");
@@ -199,7 +199,7 @@ TEST(a_closed_channel_waits_a_moment_for_the_words_of_its_end)
     net_close(&net);
 }
 
-TEST(a_closed_channel_is_cut_when_nobody_tells_of_its_end)
+TEST(a_closed_socket_is_cut_when_nobody_tells_of_its_end)
 {
     net_open_with(&net, (struct links_options){.rank_count = 1, .close_grace_ms = 10}, true);
     struct roost_call *call = call_all(&net, "x");
@@ -207,20 +207,20 @@ TEST(a_closed_channel_is_cut_when_nobody_tells_of_its_end)
     net.peer[0] = -1;
     links_pump(net.links);
     struct roost_call *slow = call_with(&net, "y", 1, NULL, 0, 1);
-    expect(slow, ROOST_OUTCOME_NOT_RUN, "it closed its channel"); /* it was never sent */
+    expect(slow, ROOST_OUTCOME_NOT_RUN, "it closed its socket"); /* it was never sent */
     roost_call_free(call_all(&net, "freed meanwhile"));
-    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its channel");
+    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its socket");
     assert_int_equal(net.cuts, 1);
     assert_int_equal(links_state(net.links, 0, NULL), LINK_ENDED);
     net_close(&net);
 }
 
-TEST(a_channel_that_is_closed_for_sending_only_is_closed)
+TEST(a_socket_that_is_closed_for_sending_only_is_closed)
 {
     net_open_with(&net, (struct links_options){.rank_count = 1, .close_grace_ms = 10}, true);
     struct roost_call *call = call_all(&net, "x");
     assert_int_equal(shutdown(net.peer[0], SHUT_WR), 0);
-    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its channel");
+    expect(call, ROOST_OUTCOME_UNKNOWN, "it closed its socket");
     net_close(&net);
 }
 
@@ -238,7 +238,7 @@ TEST(a_worker_that_reads_no_more_may_still_answer)
     net_close(&net);
 }
 
-TEST(a_channel_that_a_fork_still_has_is_no_news_when_it_has_ended)
+TEST(a_socket_that_a_fork_still_has_is_no_news_when_it_has_ended)
 {
     int ends[2];
     net_open_with(&net, (struct links_options){.rank_count = 1, .close_grace_ms = -1}, false);
@@ -267,7 +267,7 @@ TEST(death_in_the_middle_of_a_frame_is_an_unknown_outcome)
         request = read_request(net.peer[1]);
         send_answer(net.peer[1], &request, "fine");
         assert_true(roost_call_wait(call, WATCHDOG_MS));
-        check_outcome(call, 0, ROOST_OUTCOME_UNKNOWN, "it closed its channel");
+        check_outcome(call, 0, ROOST_OUTCOME_UNKNOWN, "it closed its socket");
         check_outcome(call, 1, ROOST_OUTCOME_VALUE, "fine");
         roost_call_free(call);
         net_close(&net);
@@ -441,11 +441,11 @@ RUN_TESTS(cmocka_unit_test(waiting_ends_with_its_time_and_decides_nothing),
           cmocka_unit_test(the_descriptor_is_readable_when_there_is_something_to_do),
           cmocka_unit_test(who_waits_also_hears_of_what_happens_elsewhere),
           cmocka_unit_test(the_end_of_what_happens_elsewhere_is_told_once),
-          cmocka_unit_test(a_closed_channel_waits_a_moment_for_the_words_of_its_end),
-          cmocka_unit_test(a_closed_channel_is_cut_when_nobody_tells_of_its_end),
-          cmocka_unit_test(a_channel_that_is_closed_for_sending_only_is_closed),
+          cmocka_unit_test(a_closed_socket_waits_a_moment_for_the_words_of_its_end),
+          cmocka_unit_test(a_closed_socket_is_cut_when_nobody_tells_of_its_end),
+          cmocka_unit_test(a_socket_that_is_closed_for_sending_only_is_closed),
           cmocka_unit_test(a_worker_that_reads_no_more_may_still_answer),
-          cmocka_unit_test(a_channel_that_a_fork_still_has_is_no_news_when_it_has_ended),
+          cmocka_unit_test(a_socket_that_a_fork_still_has_is_no_news_when_it_has_ended),
           cmocka_unit_test(death_in_the_middle_of_a_frame_is_an_unknown_outcome),
           cmocka_unit_test(several_threads_call_and_wait_at_once),
           cmocka_unit_test(who_reads_for_all_hands_that_on),

@@ -6,7 +6,7 @@
 #include "base/copy.h"
 #include "rpc/links_internal.h"
 
-enum { PIECES_MAX = PARTS_MAX - 3 }; /* beside two headers and the method */
+enum { PIECES_MAX = VECTORS_MAX - 3 }; /* beside two headers and the method */
 
 static void copy_pieces(char *into, const struct roost_bytes *pieces, size_t count)
 {
@@ -69,12 +69,12 @@ void question_release(struct question *question, struct links *links)
     links_leave(links);
 }
 
-static size_t put_payload(const struct question *question, struct iovec *parts)
+static size_t put_payload(const struct question *question, struct iovec *vectors)
 {
     size_t count = 0;
     for (size_t i = 0; i < question->piece_count; i++)
         if (question->pieces[i].len)
-            parts[count++] =
+            vectors[count++] =
                 (struct iovec){(void *)(uintptr_t)question->pieces[i].at, question->pieces[i].len};
     return count;
 }
@@ -87,7 +87,7 @@ size_t question_len(const struct question *question)
 bool question_send(const struct question *question, struct link *link, struct roost_call *call,
                    size_t index)
 {
-    struct iovec parts[PARTS_MAX];
+    struct iovec vectors[VECTORS_MAX];
     size_t count = 0;
     bool is_new = false;
     int fd = -1; /* of a region that the worker does not have yet */
@@ -99,18 +99,19 @@ bool question_send(const struct question *question, struct link *link, struct ro
         map.region = region->id;
         map.payload_len = region->size;
         fd = region->fd;
-        parts[count++] = (struct iovec){&map, sizeof map};
+        vectors[count++] = (struct iovec){&map, sizeof map};
     }
     frame.method_len = (uint32_t)question->method_len;
     frame.payload_len = question->payload_len;
     frame.region = region ? region->id : 0;
     frame.call = link_ask(link, call, index);
-    parts[count++] = (struct iovec){&frame, sizeof frame};
+    vectors[count++] = (struct iovec){&frame, sizeof frame};
     if (question->method_len)
-        parts[count++] = (struct iovec){(void *)(uintptr_t)question->method, question->method_len};
+        vectors[count++] =
+            (struct iovec){(void *)(uintptr_t)question->method, question->method_len};
     if (!region)
-        count += put_payload(question, parts + count);
-    bool is_put = link_put(link, parts, count, fd);
+        count += put_payload(question, vectors + count);
+    bool is_put = link_put(link, vectors, count, fd);
     struct slot *slot = link_slot(link, frame.call);
     if (slot) /* or the link has just ended */
         slot->is_unsent = link->is_deaf;

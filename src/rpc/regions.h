@@ -18,7 +18,7 @@ struct region {
     char *at;
     size_t size;
     uint32_t uses;
-    uint32_t maps; /* channels whose worker has mapped it */
+    uint32_t maps; /* sockets whose worker has mapped it */
 };
 
 struct regions {

@@ -1,4 +1,4 @@
-/* worker.c - the worker's end of a channel: opened, spoken into, closed.
+/* worker.c - the worker's end of a socket: opened, spoken into, closed.
  *
  * Sending waits for room: a worker that is ahead of its driver has nothing better to do. One lock makes a
  * frame whole, whatever thread it comes from. */
@@ -15,7 +15,7 @@
 #include "base/strview.h"
 #include "rpc/worker_internal.h"
 
-enum { PARTS_MAX = 64 };
+enum { VECTORS_MAX = 64 };
 
 /* --- opening --- */
 
@@ -42,9 +42,9 @@ static bool take_number(const char **at, int32_t *out)
     return true;
 }
 
-/* A descriptor of that number may be something else: the variable outlives the channel in processes that
+/* A descriptor of that number may be something else: the variable outlives the socket in processes that
  * a worker starts. */
-static bool is_channel(int fd)
+static bool is_socket_of_ours(int fd)
 {
     int type = 0, domain = 0;
     socklen_t len = sizeof type;
@@ -52,30 +52,30 @@ static bool is_channel(int fd)
            getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
-static void say_no_channel(struct diag *diag, int fd)
+static void say_no_socket(struct diag *diag, int fd)
 {
-    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "descriptor %d is not a channel to a driver", fd);
+    diag_error(diag, ROOST_ERR_ENGINE, NOWHERE, "descriptor %d is not a socket to a driver", fd);
     diag_hint(diag, "do not close descriptors that the process was started with");
 }
 
 struct roost_worker *roost_worker_open(const char *const *env, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    const char *text = find_variable(env, "ROOST_CHANNEL"), *at = text;
+    const char *text = find_variable(env, "ROOST_CALL_SOCKET"), *at = text;
     int32_t fd, life;
     if (!text) {
-        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "this process has no channel to a driver");
+        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "this process has no socket to a driver");
         diag_hint(&diag, "start it as a process of a group: roost_group_start");
         return NULL;
     }
     if (!take_number(&at, &fd) || *at++ != ':' || !take_number(&at, &life) || *at) {
-        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "ROOST_CHANNEL does not name a channel: '%s'",
-                   quote(sv_from(text)).text);
+        diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE,
+                   "ROOST_CALL_SOCKET does not name a socket: '%s'", quote(sv_from(text)).text);
         diag_hint(&diag, "leave it as the driver set it: DESCRIPTOR:LIFE");
         return NULL;
     }
-    if (!is_channel(fd)) {
-        say_no_channel(&diag, fd); /* and is left alone: it is not ours */
+    if (!is_socket_of_ours(fd)) {
+        say_no_socket(&diag, fd); /* and is left alone: it is not ours */
         return NULL;
     }
     return roost_worker_new(fd, life, err);
@@ -84,8 +84,8 @@ struct roost_worker *roost_worker_open(const char *const *env, struct roost_erro
 struct roost_worker *roost_worker_new(int fd, int32_t life, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
-    if (!is_channel(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-        say_no_channel(&diag, fd);
+    if (!is_socket_of_ours(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+        say_no_socket(&diag, fd);
         if (fd >= 0)
             close(fd);
         return NULL;
@@ -153,9 +153,9 @@ enum roost_code worker_say_forked(struct diag *diag)
 /* --- sending --- */
 
 /* Sends all of it; false when nobody is there to read. */
-static bool send_parts(int fd, struct iovec *parts, size_t count)
+static bool send_vectors(int fd, struct iovec *vectors, size_t count)
 {
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = count};
     while (message.msg_iovlen) {
         ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
         if (sent < 0 && errno == EAGAIN) {
@@ -181,17 +181,17 @@ static bool send_parts(int fd, struct iovec *parts, size_t count)
 
 static bool send_frame(int fd, struct frame *frame, const struct roost_bytes *pieces, size_t count)
 {
-    struct iovec parts[PARTS_MAX] = {{frame, sizeof *frame}};
-    size_t part_count = 1;
+    struct iovec vectors[VECTORS_MAX] = {{frame, sizeof *frame}};
+    size_t vector_count = 1;
     for (size_t i = 0; i < count; i++) {
-        if (part_count == PARTS_MAX) {
-            if (!send_parts(fd, parts, part_count))
+        if (vector_count == VECTORS_MAX) {
+            if (!send_vectors(fd, vectors, vector_count))
                 return false;
-            part_count = 0;
+            vector_count = 0;
         }
-        parts[part_count++] = (struct iovec){(void *)(uintptr_t)pieces[i].at, pieces[i].len};
+        vectors[vector_count++] = (struct iovec){(void *)(uintptr_t)pieces[i].at, pieces[i].len};
     }
-    return send_parts(fd, parts, part_count);
+    return send_vectors(fd, vectors, vector_count);
 }
 
 enum roost_code worker_send(struct roost_worker *worker, struct frame frame,

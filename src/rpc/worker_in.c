@@ -45,13 +45,14 @@ static ssize_t receive(struct roost_worker *worker, void *at, size_t len, int fl
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec part = {at, len};
-    struct msghdr message = {.msg_iov = &part,
+    struct iovec vector = {at, len};
+    struct msghdr message = {.msg_iov = &vector,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t got;
-    do /* a reset says that the driver has gone without reading all; what it sent is still here */
+    /* a reset means that the driver has gone without reading all; what it sent is still here */
+    do
         got = recvmsg(worker->fd, &message, flags | MSG_CMSG_CLOEXEC);
     while (got < 0 && (errno == ECONNRESET || (errno == EINTR && flags)));
     for (struct cmsghdr *item = got > 0 ? CMSG_FIRSTHDR(&message) : NULL; item;
@@ -85,7 +86,7 @@ static ssize_t look(struct roost_worker *worker, void *at, size_t len)
     return -1;
 }
 
-/* As receive; EAGAIN when nothing came in time. The channel may have been made one that never blocks. */
+/* As receive; EAGAIN when nothing came in time. The socket may have been made one that never blocks. */
 static ssize_t sleep_until(struct roost_worker *worker, void *at, size_t len, int64_t deadline)
 {
     for (;;) {
@@ -267,6 +268,6 @@ enum roost_code roost_worker_next(struct roost_worker *worker, int32_t timeout_m
         return ROOST_OK;
     diag_error(&diag, ROOST_ERR_ENGINE, NOWHERE, "what the driver sent is not a request");
     diag_hint(&diag, "driver and worker must be of the same roost, and nobody else may write into "
-                     "their channel");
+                     "their socket");
     return ROOST_ERR_ENGINE;
 }

@@ -1,4 +1,4 @@
-/* worker_internal.h - a worker and its requests, shared by worker.c (the channel), worker_in.c (what comes),
+/* worker_internal.h - a worker and its requests, shared by worker.c (the socket), worker_in.c (what comes),
  * request.c (answers) and worker_serve.c (handlers). */
 #ifndef RPC_WORKER_INTERNAL_H
 #define RPC_WORKER_INTERNAL_H

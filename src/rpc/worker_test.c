@@ -31,13 +31,13 @@ static struct roost_worker *worker_open(int *out)
     return worker;
 }
 
-TEST(a_channel_is_found_by_its_variable_and_not_inherited)
+TEST(a_socket_is_found_by_its_variable_and_not_inherited)
 {
     int ends[2];
     char variable[64];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    snprintf(variable, sizeof variable, "ROOST_CHANNEL=%d:12", ends[1]);
-    const char *env[] = {"ROOST_CHANNELS=1:1", "PATH=/bin", variable, NULL};
+    snprintf(variable, sizeof variable, "ROOST_CALL_SOCKET=%d:12", ends[1]);
+    const char *env[] = {"ROOST_CALL_SOCKETS=1:1", "PATH=/bin", variable, NULL};
     struct roost_worker *worker = roost_worker_open(env, NULL);
     assert_non_null(worker);
     assert_int_equal(roost_worker_fd(worker), ends[1]);
@@ -51,54 +51,54 @@ TEST(a_channel_is_found_by_its_variable_and_not_inherited)
     close(ends[0]);
 }
 
-TEST(a_process_without_a_channel_is_told_so)
+TEST(a_process_without_a_socket_is_told_so)
 {
     static const char *const wrong[] = {
         "", "3", "3:", ":1", "x:1", "3:1x", "-3:1", "99999999999:1", "3:99999999999"};
     const char *env[] = {"PATH=/bin", NULL};
     struct roost_error err;
     assert_null(roost_worker_open(env, &err));
-    check_error("none", &err, ROOST_ERR_ENGINE, "this process has no channel to a driver",
+    check_error("none", &err, ROOST_ERR_ENGINE, "this process has no socket to a driver",
                 "start it as a process of a group");
     assert_null(roost_worker_open(NULL, &err));
     for (size_t i = 0; i < ROWS(wrong); i++) {
         char variable[64];
-        snprintf(variable, sizeof variable, "ROOST_CHANNEL=%s", wrong[i]);
+        snprintf(variable, sizeof variable, "ROOST_CALL_SOCKET=%s", wrong[i]);
         env[0] = variable;
         assert_null(roost_worker_open(env, &err));
-        check_error(wrong[i], &err, ROOST_ERR_ENGINE, "ROOST_CHANNEL does not name a channel: '",
+        check_error(wrong[i], &err, ROOST_ERR_ENGINE, "ROOST_CALL_SOCKET does not name a socket: '",
                     "leave it as the driver set it: DESCRIPTOR:LIFE");
     }
-    env[0] = "ROOST_CHANNEL=999:1";
+    env[0] = "ROOST_CALL_SOCKET=999:1";
     assert_null(roost_worker_open(env, &err));
-    check_error("closed", &err, ROOST_ERR_ENGINE, "descriptor 999 is not a channel to a driver",
+    check_error("closed", &err, ROOST_ERR_ENGINE, "descriptor 999 is not a socket to a driver",
                 "do not close descriptors");
 }
 
-TEST(a_variable_that_outlived_its_channel_closes_nothing)
+TEST(a_variable_that_outlived_its_socket_closes_nothing)
 {
     struct roost_error err;
     char variable[64];
     const char *env[] = {variable, NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    snprintf(variable, sizeof variable, "ROOST_CHANNEL=%d:1", null);
+    snprintf(variable, sizeof variable, "ROOST_CALL_SOCKET=%d:1", null);
     assert_null(roost_worker_open(env, &err));
-    check_error("null", &err, ROOST_ERR_ENGINE, "is not a channel to a driver", "do not close");
+    check_error("null", &err, ROOST_ERR_ENGINE, "is not a socket to a driver", "do not close");
     assert_int_equal(fcntl(null, F_GETFD), FD_CLOEXEC);
     close(null);
 }
 
-TEST(a_descriptor_that_is_no_channel_is_refused)
+TEST(a_descriptor_that_is_no_socket_is_refused)
 {
     struct roost_error err;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     assert_null(roost_worker_new(null, 1, &err));
-    check_error("null", &err, ROOST_ERR_ENGINE, "is not a channel to a driver", "do not close");
+    check_error("null", &err, ROOST_ERR_ENGINE, "is not a socket to a driver", "do not close");
     assert_int_equal(fcntl(null, F_GETFD), -1); /* taken all the same */
     assert_null(roost_worker_new(-1, 1, &err));
 }
 
-TEST(no_request_in_time_is_none_and_a_closed_channel_is_the_end)
+TEST(no_request_in_time_is_none_and_a_closed_socket_is_the_end)
 {
     int driver;
     struct roost_worker *worker = worker_open(&driver);
@@ -182,7 +182,7 @@ TEST(what_is_not_a_request_is_the_end_of_a_worker)
     }
 }
 
-static void send_with_fd(int channel, const struct frame *frame, int fd)
+static void send_with_fd(int socket, const struct frame *frame, int fd)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -198,7 +198,7 @@ static void send_with_fd(int channel, const struct frame *frame, int fd)
     item->cmsg_type = SCM_RIGHTS;
     item->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(item), &fd, sizeof fd);
-    assert_int_equal(sendmsg(channel, &message, MSG_NOSIGNAL), sizeof *frame);
+    assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), sizeof *frame);
 }
 
 TEST(memory_shorter_than_it_is_said_to_be_is_refused)
@@ -412,7 +412,7 @@ TEST(a_signal_ends_a_wait_whether_it_looks_or_sleeps)
     struct itimerval often = {.it_value.tv_usec = 2000, .it_interval.tv_usec = 2000};
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     for (int turn = 0; turn < 4; turn++) {
-        if (turn == 2) /* a channel that never blocks */
+        if (turn == 2) /* a socket that never blocks */
             assert_int_equal(fcntl(roost_worker_fd(worker), F_SETFL, O_NONBLOCK), 0);
         worker->spin.is_expected = turn % 2; /* sleeps at once, or looks first */
         assert_int_equal(roost_worker_next(worker, -1, &request, NULL), ROOST_OK);
@@ -440,7 +440,7 @@ static void *close_later(void *context)
     return burned < 100000 ? context : NULL;
 }
 
-TEST(a_worker_that_nobody_asks_sleeps_whatever_its_channel_is)
+TEST(a_worker_that_nobody_asks_sleeps_whatever_its_socket_is)
 {
     for (int flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
         int driver;
@@ -513,13 +513,13 @@ TEST(a_process_that_the_worker_forks_tells_the_driver_nothing)
 RUN_TESTS(cmocka_unit_test(a_process_that_the_worker_forks_tells_the_driver_nothing),
           cmocka_unit_test(looks_in_vain_come_back_before_the_wait_sleeps),
           cmocka_unit_test(a_signal_ends_a_wait_whether_it_looks_or_sleeps),
-          cmocka_unit_test(a_worker_that_nobody_asks_sleeps_whatever_its_channel_is),
+          cmocka_unit_test(a_worker_that_nobody_asks_sleeps_whatever_its_socket_is),
           cmocka_unit_test(an_answer_that_is_too_large_is_refused_and_another_one_is_not),
-          cmocka_unit_test(a_channel_is_found_by_its_variable_and_not_inherited),
-          cmocka_unit_test(a_process_without_a_channel_is_told_so),
-          cmocka_unit_test(a_variable_that_outlived_its_channel_closes_nothing),
-          cmocka_unit_test(a_descriptor_that_is_no_channel_is_refused),
-          cmocka_unit_test(no_request_in_time_is_none_and_a_closed_channel_is_the_end),
+          cmocka_unit_test(a_socket_is_found_by_its_variable_and_not_inherited),
+          cmocka_unit_test(a_process_without_a_socket_is_told_so),
+          cmocka_unit_test(a_variable_that_outlived_its_socket_closes_nothing),
+          cmocka_unit_test(a_descriptor_that_is_no_socket_is_refused),
+          cmocka_unit_test(no_request_in_time_is_none_and_a_closed_socket_is_the_end),
           cmocka_unit_test(requests_that_came_before_the_end_are_still_there),
           cmocka_unit_test(what_is_not_a_request_is_the_end_of_a_worker),
           cmocka_unit_test(memory_shorter_than_it_is_said_to_be_is_refused),

@@ -1,9 +1,10 @@
 /* driver_signals.c - see driver_signals.h. Nothing is handled asynchronously: signals stay blocked, and
- * each is taken in its turn among the other events of a run. The descriptor only tells that one is there.
+ * the driver takes each in its turn among the other events of a run. The descriptor only shows that one
+ * is pending.
  *
- * Keeps: SIGTSTP is never taken. It stays pending until driver_suspend() lets it through, because the kernel
- * drops it when SIGCONT comes first. One that was taken, and then followed by a stop of our own, would stop a
- * driver that has already been continued, and nobody would continue it again. */
+ * Keeps: SIGTSTP is never taken. It stays pending until driver_suspend() lets it through, because the
+ * kernel drops it when SIGCONT comes first. If the driver took it and then stopped itself, it could
+ * stop after it was continued, and nothing would continue it again. */
 #include "run/driver_signals.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static const int watched[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
 /* What nohup or a shell's background job made ignored stays so. */
-static sigset_t heard(void)
+static sigset_t watched_signals(void)
 {
     sigset_t mask;
     sigemptyset(&mask);
@@ -32,7 +33,7 @@ static sigset_t heard(void)
 
 int driver_signals_open(void)
 {
-    sigset_t mask = heard();
+    sigset_t mask = watched_signals();
     (void)signal(SIGPIPE, SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &mask, NULL) != 0)
         return -1;
@@ -41,7 +42,7 @@ int driver_signals_open(void)
 
 enum driver_signal driver_signals_next(int32_t *out_number)
 {
-    sigset_t pending, taken = heard();
+    sigset_t pending, taken = watched_signals();
     sigdelset(&taken, SIGTSTP);
     const struct timespec now = {0};
     int number = sigtimedwait(&taken, NULL, &now);

@@ -21,8 +21,9 @@ int driver_signals_open(void);
 /* Takes one; *out_number is the signal. DRIVER_SUSPEND comes again until driver_suspend() was called. */
 enum driver_signal driver_signals_next(int32_t *out_number);
 
-/* Stops this process, as the terminal asked; returns when it is continued. At once when it has been continued
- * since it was asked to stop, or when nobody could continue it (an orphaned process group). */
+/* Stops this process, as the terminal asked; returns when it is continued. Returns at once when it has
+ * been continued since it was asked to stop, or when no process could continue it (an orphaned process
+ * group). */
 void driver_suspend(void);
 
 /* The numbers that stop and continue a process, whatever it does with TSTP: a worker leads a session

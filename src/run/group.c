@@ -1,13 +1,14 @@
-/* group.c - a run of one component whose processes can be called: what happens to its lives is told to
- * the links (rpc/links.h), and calls go through those.
+/* group.c - in the driver: a run of one component whose processes can be called. Events of its lives go
+ * to the links (rpc/links.h), and calls go through the links.
  *
- * The run is used under the lock of the links only: by whoever reads for all, or asks for something. */
+ * The run is used only under the lock of the links: by the thread that reads for all, or by one that
+ * sends an order. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rpc/reader.h"
+#include "rpc/call_reader.h"
 #include "run/group_internal.h"
 #include "run/group_room.h"
 
@@ -16,9 +17,9 @@ enum {
     CLOSE_MS = 60000 /* kills come after the grace; this is for a machine that does not answer */
 };
 
-/* --- what the run tells --- */
+/* --- events of the run --- */
 
-const char *group_say_end(const struct roost_event *end, char out[static GROUP_WHY_MAX])
+const char *group_describe_end(const struct roost_event *end, char out[static GROUP_WHY_MAX])
 {
     if (end->end == ROOST_END_LOST)
         snprintf(out, GROUP_WHY_MAX, "its process was lost with the supervisor of the run");
@@ -30,17 +31,17 @@ const char *group_say_end(const struct roost_event *end, char out[static GROUP_W
     return out;
 }
 
-static void hear_end(struct roost_group *group, const struct roost_event *event)
+static void read_end(struct roost_group *group, const struct roost_event *event)
 {
     char why[GROUP_WHY_MAX];
     struct member *member = &group->members[event->rank];
     member->has_ended = true;
     member->end = *event;
-    links_end(group->links, event->rank, event->life, group_say_end(event, why));
+    links_end(group->links, event->rank, event->life, group_describe_end(event, why));
 }
 
-/* Nothing more will come of ranks that never began or were not told of. */
-static void hear_finish(struct roost_group *group)
+/* Nothing more will come from ranks that never began or were never reported. */
+static void read_finish(struct roost_group *group)
 {
     for (int32_t rank = 0; rank < group->size; rank++) {
         struct member *member = &group->members[rank];
@@ -59,18 +60,18 @@ static void hear_finish(struct roost_group *group)
     }
 }
 
-static void hear(struct roost_group *group, const struct roost_event *event, int fd)
+static void take_event(struct roost_group *group, const struct roost_event *event, int fd)
 {
     bool has_rank = event->rank >= 0 && event->rank < group->size;
     if (event->kind == ROOST_EVENT_STARTED && has_rank) {
         struct member *member = &group->members[event->rank];
         *member = (struct member){.pid = event->pid, .life = event->life};
         if (!links_add(group->links, event->rank, event->life, event->pid, fd))
-            links_end(group->links, event->rank, event->life, "no memory for its channel");
+            links_end(group->links, event->rank, event->life, "no memory for its socket");
         return;
     }
     if (event->kind == ROOST_EVENT_ENDED && has_rank)
-        hear_end(group, event);
+        read_end(group, event);
     else if (event->kind == ROOST_EVENT_PROBLEM && group->problem.code == ROOST_OK) {
         group->problem.code = event->code;
         snprintf(group->problem.message, sizeof group->problem.message, "%s", event->message);
@@ -78,34 +79,34 @@ static void hear(struct roost_group *group, const struct roost_event *event, int
     } else if (event->kind == ROOST_EVENT_NOTE && event->component >= 0)
         snprintf(group->note, sizeof group->note, "%s", event->message);
     else if (event->kind == ROOST_EVENT_FINISHED)
-        hear_finish(group);
+        read_finish(group);
 }
 
-static void hear_run(void *context)
+static void read_run(void *context)
 {
     struct roost_group *group = context;
     struct roost_event event;
     int fd;
     while (run_next(group->run, 0, &event, &fd))
-        hear(group, &event, fd);
+        take_event(group, &event, fd);
 }
 
-/* What sends us no frames serves nobody. */
+/* A process that sends no frames serves no calls. */
 static void kill_member(void *context, int32_t rank, int32_t life, const char *why)
 {
     struct roost_group *group = context;
-    struct tell tell = {.rank = rank, .life = life, .signal = SIGKILL};
+    struct life_request request = {.rank = rank, .life = life, .signal = SIGKILL};
     (void)why;
-    (void)run_tell(group->run, &tell, NULL);
+    (void)run_signal_one(group->run, &request, NULL);
 }
 
-/* --- birth and end --- */
+/* --- start and end --- */
 
 static bool open_links(struct roost_group *group)
 {
     struct links_options options = {.rank_count = group->size,
                                     .other_fd = roost_run_fd(group->run),
-                                    .on_other = hear_run,
+                                    .on_other = read_run,
                                     .on_cut = kill_member,
                                     .context = group};
     group->members = calloc((size_t)group->size + 1, sizeof *group->members);
@@ -119,10 +120,11 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
                                       struct roost_report *report, struct roost_error *err)
 {
     struct roost_run_options wanted = *options;
-    wanted.has_channels = true;
+    wanted.has_sockets = true;
     wanted.keeps_going = true;
     wanted.grace_ms = wanted.grace_ms ? wanted.grace_ms : GRACE_MS;
-    size_t placed = wanted.placed || !wanted.plan ? 1 : roost_plan_component_count(wanted.plan);
+    size_t placed =
+        wanted.single.placed || !wanted.plan ? 1 : roost_plan_component_count(wanted.plan);
     if (wanted.component_count != 1 && placed != 1) {
         (void)refuse(err, ROOST_ERR_USAGE, "a group is one component, and this plan has %zu",
                      placed);
@@ -143,7 +145,7 @@ struct roost_group *roost_group_start(const struct roost_run_options *options,
         group->size = roost_run_world_size(group->run, 0);
         if (open_links(group))
             return group;
-        (void)refuse(err, ROOST_ERR_MEMORY, "out of memory or descriptors for the channels");
+        (void)refuse(err, ROOST_ERR_MEMORY, "out of memory or descriptors for the sockets");
     }
     roost_group_free(group);
     return NULL;
@@ -157,12 +159,13 @@ static bool is_over(void *context)
 void roost_group_close(struct roost_group *group)
 {
     links_lock(group->links);
-    (void)roost_run_stop(group->run, SIGTERM, NULL);
+    enum roost_code code = roost_run_stop(group->run, SIGTERM, NULL);
+    (void)code; /* a supervisor that is gone has ended the run */
     links_unlock(group->links);
     (void)links_wait(group->links, CLOSE_MS, is_over, group);
     links_lock(group->links);
     struct group_name name = group->name;
-    struct roost_reader *reader = group->reader;
+    struct roost_call_reader *reader = group->reader;
     group->name.holder = NULL;
     group->reader = NULL;
     links_unlock(group->links);
@@ -226,7 +229,7 @@ void roost_group_unlisten(struct roost_group *group, int fd)
     links_unlisten(group->links, fd);
 }
 
-bool roost_reader_add(struct roost_reader *reader, struct roost_group *group)
+bool roost_call_reader_add(struct roost_call_reader *reader, struct roost_group *group)
 {
     if (!reader_add(reader, group->links))
         return false;
@@ -247,7 +250,7 @@ struct roost_rank_info roost_group_rank(struct roost_group *group, int32_t rank)
     info.pid = member->pid;
     if (member->has_ended)
         info.end = member->end;
-    if (links_refusal(group->links, rank, &info.bytes)) /* it may say so and end */
+    if (links_refusal(group->links, rank, &info.bytes)) /* it may report that and end */
         info.state = ROOST_RANK_REFUSED;
     else if (member->has_ended)
         info.state = ROOST_RANK_ENDED;
@@ -274,9 +277,9 @@ enum roost_code roost_group_signal(struct roost_group *group, int32_t rank, int3
     if (rank < 0 || rank >= group->size)
         return refuse(err, ROOST_ERR_RANK, "'%s' has ranks 0-%d, not %d", roost_group_name(group),
                       group->size - 1, rank);
-    struct tell tell = {.rank = rank, .signal = number};
+    struct life_request request = {.rank = rank, .signal = number};
     links_lock(group->links);
-    enum roost_code code = run_tell(group->run, &tell, err);
+    enum roost_code code = run_signal_one(group->run, &request, err);
     links_unlock(group->links);
     return code;
 }

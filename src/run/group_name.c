@@ -1,5 +1,6 @@
-/* group_name.c - asks the managers for the name of a group. They forget it when this process ends, however it
- * does; a fork of it keeps the connection open, so it is given back in words. */
+/* group_name.c - in the driver: reserves the name of a worker group with the managers. They forget the
+ * name when this process ends, however it ends. A fork of this process keeps the connection open, so
+ * the name is also given back by a request. */
 #include "run/group_name.h"
 
 #include <stdio.h>
@@ -8,14 +9,14 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "base/json_writer.h"
+#include "json/json_writer.h"
 
 enum { ANSWER_MS = 10000 };
 
 static const char *name_of(const struct roost_run_options *options)
 {
-    if (options->placed || !options->plan)
-        return options->name;
+    if (options->single.placed || !options->plan)
+        return options->single.name;
     return options->component_count == 1 ? options->components[0]
                                          : roost_plan_component(options->plan, 0)->name;
 }
@@ -35,14 +36,14 @@ static enum roost_code ask(const struct group_name *name, const char *call, pid_
     json_close(&json);
     json_close(&json);
     const char *line = text_string(&request);
-    enum roost_code code =
-        line ? roost_registry_call(name->holder, line, request.len, ANSWER_MS, out_answer, err)
-             : diag_nomem(&(struct diag){.err = err});
+    enum roost_code code = line ? roost_registry_client_call(name->holder, line, request.len,
+                                                             ANSWER_MS, out_answer, err)
+                                : diag_nomem(&(struct diag){.err = err});
     text_release(&request);
     return code;
 }
 
-/* The process that has it; 0 = it is ours now, -1 = they cannot say. */
+/* The process that has the name; 0 = this one has it now, -1 = the managers cannot answer. */
 static long reserve(const struct group_name *name, struct roost_error *err)
 {
     static const char value[] = "{\"value\":";
@@ -64,16 +65,16 @@ bool group_name_take(struct group_name *name, const struct roost_run_options *op
     struct diag diag = diag_start(NULL, err);
     *name = (struct group_name){0};
     if (!options->name_space || roost_group_name_check(wanted, &why) != ROOST_OK)
-        return true; /* a name that cannot be is told by who starts the run */
+        return true; /* the start of the run reports an invalid name */
     snprintf(name->text, sizeof name->text, "%s", wanted);
     name->holder =
-        roost_registry_open(options->env ? options->env : no_env, options->name_space, &why);
+        roost_registry_client_open(options->env ? options->env : no_env, options->name_space, &why);
     if (!name->holder && why.code == ROOST_ERR_ENGINE)
         return true;
     long holder = name->holder ? reserve(name, &why) : -1;
     if (holder == 0)
         return true;
-    roost_registry_close(name->holder);
+    roost_registry_client_close(name->holder);
     name->holder = NULL;
     if (holder < 0) {
         (void)diag_again(&diag, &why);
@@ -93,6 +94,6 @@ void group_name_give(struct group_name *name)
         return;
     if (ask(name, "WorkerManager.release_group", 0, &answer, NULL) == ROOST_OK)
         roost_answer_free(answer);
-    roost_registry_close(name->holder);
+    roost_registry_client_close(name->holder);
     name->holder = NULL;
 }

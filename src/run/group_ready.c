@@ -1,12 +1,8 @@
-/* group_ready.c - waiting until every rank of a group serves, and who does not when time is up. */
-#include <stdio.h>
+/* group_ready.c - in the driver: waits until every rank of a worker group serves, and names the ranks
+ * that do not when time is up. */
+#include <roost/engine/driver.h>
 
 #include "run/group_internal.h"
-
-enum {
-    NAMED_MAX = 3,  /* ranks that are not ready, by name */
-    NAMES_MAX = 320 /* for these, with the longest name of a group */
-};
 
 /* All ready, or one that never will be. */
 struct readiness {
@@ -30,8 +26,8 @@ static bool is_settled(void *context)
     return !is_waiting || it->group->problem.code != ROOST_OK;
 }
 
-static enum roost_code say_not_ready(struct roost_group *group, int32_t rank,
-                                     struct roost_error *err)
+static enum roost_code report_not_ready(struct roost_group *group, int32_t rank,
+                                        struct roost_error *err)
 {
     char why[GROUP_WHY_MAX];
     const char *name = roost_group_name(group);
@@ -39,29 +35,21 @@ static enum roost_code say_not_ready(struct roost_group *group, int32_t rank,
     if (info.state == ROOST_RANK_REFUSED)
         return refuse(err, ROOST_ERR_WORKER, "%s/%d refused to serve", name, rank);
     return refuse(err, ROOST_ERR_WORKER, "%s/%d ended before it was ready: %s", name, rank,
-                  group_say_end(&info.end, why));
+                  group_describe_end(&info.end, why));
 }
 
-/* Who is not ready: a few by name, the others counted. Returns how many are; the first that is not goes to
- * *out_rank. */
-static int32_t name_late(struct roost_group *group, char who[static NAMES_MAX], int32_t *out_rank)
+/* The first ranks that are not ready, and how many there are in all. */
+static int32_t find_late(struct roost_group *group, struct roost_late late[static ROOST_LATE_NAMED])
 {
-    int32_t late = 0, first = -1;
-    size_t len = 0;
+    int32_t count = 0;
     for (int32_t rank = 0; rank < group->size; rank++) {
         if (roost_group_rank(group, rank).state == ROOST_RANK_READY)
             continue;
-        first = late == 0 ? rank : first;
-        if (late++ < NAMED_MAX)
-            len += (size_t)snprintf(who + len, NAMES_MAX - len, "%s%.64s/%d", len ? ", " : "",
-                                    roost_group_name(group), rank);
+        if (count < ROOST_LATE_NAMED)
+            late[count] = (struct roost_late){.rank = rank};
+        count++;
     }
-    if (late > NAMED_MAX)
-        len += (size_t)snprintf(who + len, NAMES_MAX - len, " and %d more", late - NAMED_MAX);
-    snprintf(who + len, NAMES_MAX - len, late == 1 ? " is not" : " are not");
-    if (out_rank)
-        *out_rank = first;
-    return group->size - late;
+    return count;
 }
 
 enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeout_ms,
@@ -69,7 +57,7 @@ enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeou
 {
     struct readiness it = {group, -1};
     bool is_in_time = links_wait(group->links, timeout_ms, is_settled, &it);
-    /* Another thread may hear the run just now. */
+    /* Another thread may read events of the run just now. */
     links_lock(group->links);
     struct roost_error problem = group->problem;
     int32_t problem_rank = group->problem_rank;
@@ -82,14 +70,19 @@ enum roost_code roost_group_wait_ready(struct roost_group *group, int32_t timeou
         return refuse(err, problem.code, "%s", problem.message);
     }
     if (it.rank >= 0)
-        return say_not_ready(group, it.rank, err);
+        return report_not_ready(group, it.rank, err);
     if (is_in_time)
         return ROOST_OK;
-    char who[NAMES_MAX];
-    int32_t ready = name_late(group, who, out_rank);
-    if (ready == group->size) /* at the last moment */
+    struct roost_late late[ROOST_LATE_NAMED];
+    int32_t late_count = find_late(group, late);
+    if (late_count == 0) /* at the last moment */
         return ROOST_OK;
-    /* Not how long that took: who waits in slices knows, and the last slice does not. */
-    return refuse(err, ROOST_ERR_TIMEOUT, "%d of %d processes of '%s' are ready; %s", ready,
-                  group->size, roost_group_name(group), who);
+    if (out_rank)
+        *out_rank = late[0].rank;
+    char words[sizeof err->message];
+    roost_readiness_text(roost_group_name(group), group->size, late, late_count, words,
+                         sizeof words);
+    /* The message does not say how long that took: a caller that waits in slices knows, and the last
+     * slice does not. */
+    return refuse(err, ROOST_ERR_TIMEOUT, "%s", words);
 }

@@ -9,14 +9,14 @@
 #include "supervise/proc.h"
 
 enum {
-    OWN_DESCRIPTORS = 16,      /* of a run and its links, beside the channels */
-    MANAGERS_DESCRIPTORS = 16, /* of a keeper, and of its driver's connections to it */
+    OWN_DESCRIPTORS = 16,      /* of a run and its links, beside the sockets */
+    MANAGERS_DESCRIPTORS = 16, /* of a registry server, and of its driver's connections to it */
 };
 
 static const struct roost_component *placed_of(const struct roost_run_options *options)
 {
-    if (options->placed || !options->plan)
-        return options->placed;
+    if (options->single.placed || !options->plan)
+        return options->single.placed;
     return options->component_count ? roost_plan_find(options->plan, options->components[0])
                                     : roost_plan_component(options->plan, 0);
 }
@@ -32,7 +32,7 @@ bool group_has_room(const struct roost_run_options *options, struct roost_error 
     struct rlimit limit;
     int32_t open = proc_open_files();
     if (!placed || open < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return true; /* what is wrong is said further on */
+        return true; /* what is wrong is reported further on */
     int64_t needed = (int64_t)open + OWN_DESCRIPTORS + placed->world_size;
     if (fits(needed, limit.rlim_cur))
         return true;

@@ -1,15 +1,16 @@
-/* group_room.h - whether a driver, and the managers, may have what a group needs of them. */
+/* group_room.h - whether driver and managers may open as many files as a worker group needs. */
 #ifndef RUN_GROUP_ROOM_H
 #define RUN_GROUP_ROOM_H
 
 #include <roost/launch.h>
 
-/* Whether this process may have a channel to each rank; if not, `err` tells. Without one of them the group
- * could not start, and would not know why: the kernel drops descriptors that do not fit. */
+/* Whether this process may have a socket to each rank; if not, fills `err`. Without this check the
+ * group could not start and would not know why: the kernel drops descriptors that do not fit. */
 bool group_has_room(const struct roost_run_options *options, struct roost_error *err);
 
-/* Whether managers that this process has started may have what every rank takes of them, its connection and the
- * word of its end; if not, `err` tells. Without it the rest would wait for ever to be let in. */
+/* Whether the registry server that this process has started may open what every rank needs there, its
+ * connection and a pidfd; if not, fills `err`. Without this check the remaining ranks would wait for
+ * ever. */
 bool managers_have_room(const struct roost_run_options *options, struct roost_error *err);
 
 #endif

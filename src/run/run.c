@@ -1,7 +1,7 @@
-/* run.c - a run as its driver sees it: events come, wishes go, and in the end nothing is left.
+/* run.c - a run as its driver sees it: events come, orders go, and in the end nothing is left.
  *
- * The supervisor tells what happens. When it is gone without having finished, the guardian has ended
- * everything; the driver then says for each process that was alive that nobody saw it end. */
+ * The supervisor reports what happens. When it is gone without having finished, the guardian has ended
+ * everything; the driver then reports each process that was alive as lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,22 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "run/keeper_start.h"
+#include "base/file.h"
+#include "run/registry_server_start.h"
 #include "run/run_internal.h"
 #include "supervise/clock.h"
-#include "supervise/leftovers.h"
 #include "supervise/lost.h"
+#include "supervise/outbox.h"
 #include "supervise/proc.h"
+#include "supervise/record.h"
 #include "supervise/sweep.h"
 
 enum {
+    RECORDS_MAX = 256 << 20,
     SETTLE_MS = 15000,
     SWEEP_MS = 2000,
-    ANSWER_MS = 10000, /* for a supervisor to say that it ends the run at once */
+    ANSWER_MS = 10000, /* for a supervisor to report that it ends the run at once */
 };
 
 const char *roost_end_word(enum roost_end end)
@@ -83,7 +87,7 @@ const char *roost_run_node(const struct roost_run *run, int32_t component, int32
 
 int roost_run_fd(const struct roost_run *run)
 {
-    return run->events >= 0 ? run->events : run->channel;
+    return run->events >= 0 ? run->events : run->socket;
 }
 
 /* --- the end --- */
@@ -91,7 +95,7 @@ int roost_run_fd(const struct roost_run *run)
 /* What the guards could not do, because they were killed. */
 static bool end_leftovers(struct roost_run *run)
 {
-    bool is_done = leftovers_end(run->dir.id, run->cgroup, SWEEP_MS);
+    bool is_done = sweep_leftovers(run->dir.id, run->cgroup, SWEEP_MS);
     /* Then whatever hid from that: orphans have become children of this process. Not before, because agents
      * on this machine may be among them, which end by themselves. */
     return (!run->is_subreaper || sweep_descendants(SWEEP_MS)) && is_done;
@@ -100,11 +104,11 @@ static bool end_leftovers(struct roost_run *run)
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
-    keeper_let_go(run->keeper); /* nobody is there to ask it */
-    bool is_gone = leftovers_await(run->guardian, run->guardian_pid, deadline) &&
-                   leftovers_await(run->supervisor, run->supervisor_pid, deadline);
-    roost_keeper_free(run->keeper);
-    run->keeper = NULL;
+    registry_server_let_go(run->server); /* no process is left that could ask it */
+    bool is_gone = sweep_await_guard(run->guardian, run->guardian_pid, deadline) &&
+                   sweep_await_guard(run->supervisor, run->supervisor_pid, deadline);
+    roost_registry_server_free(run->server);
+    run->server = NULL;
     siginfo_t info = {0};
     bool is_guarded = run->guardian >= 0 && is_gone &&
                       waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED) == 0 &&
@@ -112,7 +116,7 @@ bool run_settle(struct roost_run *run)
     /* A guardian that did not come to its end has left its work to others. */
     bool is_done = is_guarded || end_leftovers(run);
     /* Killed just now if it was not gone before: no zombie is left to the caller. */
-    if (!is_gone && leftovers_await(run->guardian, run->guardian_pid, clock_ms() + SWEEP_MS))
+    if (!is_gone && sweep_await_guard(run->guardian, run->guardian_pid, clock_ms() + SWEEP_MS))
         (void)waitid(P_PIDFD, (id_t)run->guardian, &info, WEXITED);
     int *const watched[] = {&run->guardian, &run->supervisor, &run->events};
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
@@ -125,8 +129,9 @@ bool run_settle(struct roost_run *run)
 
 /* --- a supervisor that cannot run --- */
 
-/* Does not rely on a supervisor that was told to end the run at once: see cgroup_insist, and the guardian ends
- * a run whose supervisor is killed. Answers as cgroup_insist does, -1 as long as nobody wants that. */
+/* Does not rely on a supervisor that was asked to end the run at once: see cgroup_insist; and the
+ * guardian ends a run whose supervisor is killed. Returns as cgroup_insist does, -1 as long as the run
+ * is not to end at once. */
 static int64_t run_insist(struct roost_run *run)
 {
     if (!run->insist.path || run->is_lost)
@@ -167,10 +172,35 @@ static void note(struct roost_run *run, const struct roost_event *event)
 static bool take(struct roost_run *run, struct roost_event *out)
 {
     return run->inbox.type == MSG_EVENTS &&
-           message_take_event(run->inbox.body, run->inbox.len, &run->inbox_read, out);
+           outbox_take_event(run->inbox.body, run->inbox.len, &run->inbox_read, out);
 }
 
-/* The supervisor is gone: what it did not tell. One lost life after the other, then the end. */
+static char *read_records(int fd, size_t *out_len)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || info.st_size <= 0 || info.st_size > RECORDS_MAX)
+        return NULL;
+    char *bytes = malloc((size_t)info.st_size);
+    ssize_t len = bytes ? file_read_at(fd, bytes, (size_t)info.st_size, 0) : -1;
+    *out_len = len > 0 ? (size_t)len : 0;
+    return bytes;
+}
+
+/* Fills in how a life ended, when its supervisor had recorded it and did not come to report it. */
+static void find_record(const struct roost_run *run, struct roost_event *event)
+{
+    const char *component = run->components[event->component].name;
+    int fd = openat(run->dir.fd, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    size_t len = 0;
+    char *records = read_records(fd, &len);
+    (void)record_find((struct strview){records, len}, component, event);
+    free(records);
+    close(fd);
+}
+
+/* The supervisor is gone: fills in what it did not report. One lost life after the other, then the end. */
 static bool take_lost(struct roost_run *run, struct roost_event *out)
 {
     *out = (struct roost_event){.component = -1, .rank = -1, .exit_code = -1};
@@ -189,7 +219,7 @@ static bool take_lost(struct roost_run *run, struct roost_event *out)
         out->started_at = life->started_at;
         out->ended_at = clock_read(CLOCK_REALTIME);
         out->end = ROOST_END_LOST;
-        run_find_record(run, out);
+        find_record(run, out);
         return true;
     }
     if (run->refusal.code == ROOST_OK) {
@@ -237,7 +267,7 @@ static void give_fd(struct roost_run *run, int *out_fd)
     run->inbox_fd = -1;
 }
 
-/* By its pid: a process that it was just starting may keep its end of the channel open. */
+/* By its pid: a process that it was just starting may keep its end of the socket open. */
 static bool is_supervisor_gone(const struct roost_run *run)
 {
     return run->supervisor >= 0 && poll(&(struct pollfd){run->supervisor, POLLIN, 0}, 1, 0) > 0;
@@ -258,9 +288,9 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             return true;
         }
         bool is_gone = is_supervisor_gone(run); /* looked at first: it may speak before it goes */
-        enum channel_result result = channel_receive(run->channel, &run->inbox);
+        enum socket_pair_result result = socket_pair_receive(run->socket, &run->inbox);
         run->inbox_read = 0;
-        if (result == CHANNEL_OK) {
+        if (result == SOCKET_PAIR_OK) {
             run->answer_by = -1;
             give_fd(run, NULL);
             run->inbox_fd = run->inbox.fd;
@@ -270,7 +300,7 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             continue;
         }
         run->inbox.len = 0;
-        if (result != CHANNEL_AGAIN || is_gone) {
+        if (result != SOCKET_PAIR_AGAIN || is_gone) {
             lose(run);
             continue;
         }
@@ -278,7 +308,7 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
         int64_t insist = run_insist(run);
         if (deadline >= 0 && left <= 0)
             return false;
-        struct pollfd fds[2] = {{run->channel, POLLIN, 0}, {run->supervisor, POLLIN, 0}};
+        struct pollfd fds[2] = {{run->socket, POLLIN, 0}, {run->supervisor, POLLIN, 0}};
         if (poll(fds, 2, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
             return false;
     }
@@ -290,23 +320,24 @@ bool roost_run_next(struct roost_run *run, int32_t timeout_ms, struct roost_even
     return run_next(run, timeout_ms, out, NULL);
 }
 
-/* --- wishes --- */
+/* --- orders --- */
 
 static enum roost_code send(struct roost_run *run, enum message_type type, const void *body,
                             size_t len, struct roost_error *err)
 {
     if (run->is_finished || run->is_lost)
         return ROOST_OK;
-    if (type != MSG_SIGNAL && type != MSG_TELL) /* one that was stopped must run to hear it */
+    if (type != MSG_SIGNAL && type != MSG_SIGNAL_ONE) /* a stopped supervisor must run to read it */
         (void)pidfd_send_signal(run->supervisor, SIGCONT, NULL, 0);
     for (;;) {
-        enum channel_result result = channel_send(run->channel, (uint16_t)type, body, len, -1);
-        if (result == CHANNEL_OK || result == CHANNEL_CLOSED)
-            return ROOST_OK; /* a supervisor that is gone has ended everybody */
-        if (result == CHANNEL_FAILED)
+        enum socket_pair_result result =
+            socket_pair_send(run->socket, (uint16_t)type, body, len, -1);
+        if (result == SOCKET_PAIR_OK || result == SOCKET_PAIR_CLOSED)
+            return ROOST_OK; /* a supervisor that is gone has ended all workers */
+        if (result == SOCKET_PAIR_FAILED)
             return refuse(err, ROOST_ERR_ENGINE, "cannot reach the supervisor of the run: %s",
                           strerror(errno));
-        poll(&(struct pollfd){run->channel, POLLOUT, 0}, 1, 100);
+        poll(&(struct pollfd){run->socket, POLLOUT, 0}, 1, 100);
         (void)run_insist(run);
     }
 }
@@ -317,11 +348,12 @@ static enum roost_code ask(struct roost_run *run, enum message_type type, int32_
     return send(run, type, &number, sizeof number, err);
 }
 
-enum roost_code run_tell(struct roost_run *run, const struct tell *tell, struct roost_error *err)
+enum roost_code run_signal_one(struct roost_run *run, const struct life_request *request,
+                               struct roost_error *err)
 {
-    if (tell->signal <= 0 || tell->signal >= NSIG)
-        return refuse(err, ROOST_ERR_USAGE, "%d is not the number of a signal", tell->signal);
-    return send(run, MSG_TELL, tell, sizeof *tell, err);
+    if (request->signal <= 0 || request->signal >= NSIG)
+        return refuse(err, ROOST_ERR_USAGE, "%d is not the number of a signal", request->signal);
+    return send(run, MSG_SIGNAL_ONE, request, sizeof *request, err);
 }
 
 enum roost_code roost_run_signal(struct roost_run *run, int32_t number, struct roost_error *err)
@@ -362,15 +394,16 @@ void roost_run_free(struct roost_run *run)
 {
     if (!run)
         return;
-    if (!run->is_finished && run->channel >= 0) {
+    if (!run->is_finished && run->socket >= 0) {
         struct roost_event event;
-        (void)roost_run_kill(run, NULL);
+        enum roost_code code = roost_run_kill(run, NULL);
+        (void)code; /* a supervisor that is gone has ended the run */
         while (roost_run_next(run, SETTLE_MS, &event))
             continue;
     }
     give_fd(run, NULL);
-    if (run->channel >= 0)
-        close(run->channel); /* a supervisor that still is there kills everybody now */
+    if (run->socket >= 0)
+        close(run->socket); /* a supervisor that is still there kills all workers now */
     if (run->guardian >= 0)
         (void)run_settle(run);
     run_dir_release(&run->dir);

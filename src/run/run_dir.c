@@ -89,8 +89,9 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
             diag_again(diag, &err);
             return false;
         }
-        /* The page is what makes the directory ours: of two runs with one id, one makes it. The lock
-         * comes first: who finds a page looks at the lock (run_dir_is_held), and is in its way then. */
+        /* The page makes the directory ours: of two runs with one id, one makes it. The lock comes
+         * first: a process that finds a page looks at the lock (run_dir_is_held) and would be in its
+         * way. */
         bool is_taken = flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         memcpy(dir->path, path, (size_t)len + 1);
         if (base && !is_taken) /* before the page: a run that is killed now can still be found */
@@ -154,7 +155,7 @@ static void clear(int fd)
 }
 
 /* Whether there is nothing in it but what a run makes before its first process. */
-static bool is_unborn(int fd)
+static bool is_unstarted(int fd)
 {
     struct stat info;
     bool is_so = true;
@@ -177,9 +178,9 @@ static bool is_unborn(int fd)
     return is_so;
 }
 
-bool run_dir_clear_unborn(int fd)
+bool run_dir_clear_unstarted(int fd)
 {
-    if (!is_unborn(fd))
+    if (!is_unstarted(fd))
         return false;
     clear(fd);
     return true;

@@ -1,10 +1,11 @@
-/* run_dir.h - the directory of one run: its logs, its records, and the page that says what it is. */
+/* run_dir.h - the directory of one run: its logs, its records, and the page that describes it. */
 #ifndef RUN_RUN_DIR_H
 #define RUN_RUN_DIR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <roost/engine/process.h>
 #include <roost/launch.h>
 
 #include "base/diag.h"
@@ -23,12 +24,12 @@ struct run_dir {
  * saying why. */
 bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env, struct diag *diag);
 
-/* Writes run.json, once. False after saying why. */
+/* Writes run.json, once. False after reporting why. */
 bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
 
-/* Whether a process of the run is there, by a descriptor of its directory that was opened anew: driver,
- * guardian and supervisor keep the directory locked together, and the kernel unlocks it with the last
- * of them. Also true where locks cannot be had: then nobody knows. */
+/* Whether a process of the run is there. `fd` is a descriptor of its directory that was opened for this
+ * call: driver, guardian and supervisor share a lock of the directory, and the kernel unlocks it with
+ * the last of them. Also true where locks cannot be had: then it is not known. */
 bool run_dir_is_held(int fd);
 
 /* This start of the machine, by the kernel's name for it; false when it has none. */
@@ -36,7 +37,7 @@ bool run_boot_id(char out[RUN_BOOT_MAX]);
 
 /* Empties the directory of a run that did not come to its first process, by a descriptor of it. False, and
  * nothing is touched, when the directory holds more than such a run makes: a log, a record. */
-bool run_dir_clear_unborn(int fd);
+bool run_dir_clear_unstarted(int fd);
 
 /* Removes what run_dir_make made: the run did not begin. */
 void run_dir_remove(struct run_dir *dir, const char *const *env);

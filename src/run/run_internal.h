@@ -1,12 +1,12 @@
-/* run_internal.h - a run as its driver sees it; shared by run.c (life) and run_start.c (birth). */
+/* run_internal.h - a run as its driver sees it; shared by run.c (life) and run_start.c (start). */
 #ifndef RUN_RUN_INTERNAL_H
 #define RUN_RUN_INTERNAL_H
 
-#include <roost/registry.h>
+#include <roost/engine/registry.h>
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "rpc/channel.h"
+#include "rpc/socket_pair.h"
 #include "run/run_dir.h"
 #include "supervise/cgroup.h"
 #include "supervise/messages.h"
@@ -17,7 +17,7 @@ struct run_component {
     int32_t first; /* of its processes in `lives` */
 };
 
-/* What the driver knows of a process, to say what became of it should the supervisor be lost. */
+/* What the driver knows of a process, to report its end when the supervisor is lost. */
 struct run_life {
     int32_t life; /* 0 = none yet */
     int32_t pid;
@@ -33,22 +33,24 @@ struct roost_run {
     struct run_life *lives;
     const char **node_of_process; /* in words; NULL = all are on this machine */
     int32_t process_count;
-    int channel;
+    int socket;
     int guardian, supervisor; /* pidfds, -1 = none */
-    int events; /* an epoll of channel and supervisor; -1 = none could be had, the channel has to do */
+    int events; /* an epoll of socket and supervisor; -1 = none could be had, the socket has to do */
     int32_t guardian_pid, supervisor_pid;
     bool is_subreaper;    /* this process is: orphans of the run become its children */
-    struct insist insist; /* path NULL = nobody wants the run to end at once */
-    int64_t answer_by; /* when a supervisor that was told to do so is killed; -1 = it has spoken */
-    struct roost_keeper *keeper; /* of its own namespace; NULL = none, or it has ended */
+    struct insist insist; /* path NULL = the run is not to end at once */
+    int64_t
+        answer_by; /* when a supervisor that was asked to do so is killed; -1 = it has answered */
+    struct roost_registry_server *server; /* of its own namespace; NULL = none, or it has ended */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;
     int inbox_fd; /* what came with the message and belongs to its first event; -1 = none */
-    struct roost_error refusal; /* why a supervisor that is gone did not begin, if it said so */
-    bool is_lost;               /* the supervisor went without a word */
-    int32_t lost;               /* next of `lives` to be told as lost */
-    bool is_finished;           /* ROOST_EVENT_FINISHED was taken, or there never was a run */
+    struct roost_error
+        refusal;      /* why a supervisor that is gone did not begin, if it reported that */
+    bool is_lost;     /* the supervisor went without reporting the end */
+    int32_t lost;     /* next of `lives` to be reported as lost */
+    bool is_finished; /* ROOST_EVENT_FINISHED was taken, or there never was a run */
     struct roost_event end;
 };
 
@@ -56,18 +58,16 @@ struct roost_run {
 #define refuse(err, code, ...)                                                                     \
     diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
 
-/* roost_run_next for runs with channels: *out_fd is the channel of the life that has STARTED, the
+/* roost_run_next for runs with sockets: *out_fd is the socket of the life that has STARTED, the
  * caller's from now on, or -1. */
 bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out, int *out_fd);
 
 /* Sends a signal to a life of one process. */
-enum roost_code run_tell(struct roost_run *run, const struct tell *tell, struct roost_error *err);
+enum roost_code run_signal_one(struct roost_run *run, const struct life_request *request,
+                               struct roost_error *err);
 
 /* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
  * the run is left. */
 bool run_settle(struct roost_run *run);
-
-/* A life of a supervisor that is lost: when it had recorded how the life ended, the event is told so. */
-void run_find_record(const struct roost_run *run, struct roost_event *event);
 
 #endif

@@ -1,4 +1,5 @@
-/* run_places.c - where a run lives: its directory, its namespace, the directory of sockets and leases. */
+/* run_places.c - in the driver: where a run lives, which is its directory, its namespace, and the
+ * directory of sockets and leases. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,13 @@
 #include "base/private_dir.h"
 #include "config/config.h"
 #include "registry/namespaces.h"
-#include "run/run_birth.h"
+#include "run/run_start.h"
 
 /* roost.logs.dir, which is relative to the config, as an absolute path. */
-static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_logs)
+static bool find_logs(struct run_start *start, char *out, size_t size, bool *has_logs)
 {
-    const struct roost_config *config = birth->options->config;
-    const char *wanted = birth->options->logs_dir;
+    const struct roost_config *config = start->options->config;
+    const char *wanted = start->options->logs_dir;
     struct strview dir = wanted ? sv_from(wanted) : config->logs_dir.text;
     struct strview name = wanted ? SV("") : sv_from(config->source.name);
     size_t folder = name.len;
@@ -28,9 +29,9 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
     size_t len = 0;
     if (!is_absolute && !is_config_absolute) {
         if (!getcwd(out, size - 1)) {
-            diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+            diag_error(start->diag, ROOST_ERR_IO, config->logs_dir.at,
                        "cannot find the working directory: %s", strerror(errno));
-            diag_hint(birth->diag, "write roost.logs.dir as an absolute path");
+            diag_hint(start->diag, "write roost.logs.dir as an absolute path");
             return false;
         }
         len = strlen(out);
@@ -40,62 +41,62 @@ static bool find_logs(struct birth *birth, char *out, size_t size, bool *has_log
                          (int)dir.len, dir.at);
     if (wrote >= 0 && (size_t)wrote < size - len)
         return true;
-    diag_error(birth->diag, ROOST_ERR_IO, config->logs_dir.at,
+    diag_error(start->diag, ROOST_ERR_IO, config->logs_dir.at,
                "the path of the log directory is too long");
-    diag_hint(birth->diag, "choose a shorter roost.logs.dir");
+    diag_hint(start->diag, "choose a shorter roost.logs.dir");
     return false;
 }
 
 /* The kernel frees it with the run's last process. */
-static bool choose_namespace(struct birth *birth)
+static bool choose_namespace(struct run_start *start)
 {
-    const char *given = birth->options->name_space;
-    if (birth->is_on_ray) /* it has one there */
+    const char *given = start->options->name_space;
+    if (start->host->brings_namespace)
         return true;
-    if (given) { /* somebody else holds it */
-        snprintf(birth->name_space, sizeof birth->name_space, "%s", given);
+    if (given) { /* another process holds it */
+        snprintf(start->name_space, sizeof start->name_space, "%s", given);
         return true;
     }
-    birth->namespace_lock =
-        namespace_take(birth->runtime_dir, NULL, birth->name_space, birth->diag);
-    return birth->namespace_lock >= 0;
+    start->namespace_lock =
+        namespace_take(start->runtime_dir, NULL, start->name_space, start->diag);
+    return start->namespace_lock >= 0;
 }
 
-/* Who the run is: its id goes where others look for a namespace. */
-bool birth_sign_namespace(struct birth *birth)
+/* Writes the run's id where other processes look for the owner of a namespace. */
+bool run_start_sign_namespace(struct run_start *start)
 {
-    const char *id = birth->run->dir.id;
-    if (birth->namespace_lock < 0)
-        return true; /* it is somebody else's */
-    if (ftruncate(birth->namespace_lock, 0) == 0 &&
-        file_write_at(birth->namespace_lock, id, strlen(id), 0))
+    const char *id = start->run->dir.id;
+    if (start->namespace_lock < 0)
+        return true; /* it is not the run's own */
+    if (ftruncate(start->namespace_lock, 0) == 0 &&
+        file_write_at(start->namespace_lock, id, strlen(id), 0))
         return true;
     int error = errno;
-    diag_error(birth->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", birth->runtime,
+    diag_error(start->diag, ROOST_ERR_IO, NOWHERE, "cannot write to '%s': %s", start->runtime,
                strerror(error));
-    diag_hint(birth->diag, "%s", cure_of_place(error, "set XDG_RUNTIME_DIR").text);
+    diag_hint(start->diag, "%s", cure_of_place(error, "set XDG_RUNTIME_DIR").text);
     return false;
 }
 
-bool birth_find_places(struct birth *birth)
+bool run_start_find_places(struct run_start *start)
 {
-    const char *const *env = birth->options->env;
-    if (!private_dir_runtime(birth->runtime, sizeof birth->runtime, env)) {
-        diag_error(birth->diag, ROOST_ERR_IO, NOWHERE,
+    const char *const *env = start->options->env;
+    if (!private_dir_runtime(start->runtime, sizeof start->runtime, env)) {
+        diag_error(start->diag, ROOST_ERR_IO, NOWHERE,
                    "the path of the runtime directory is too long");
-        diag_hint(birth->diag, "set XDG_RUNTIME_DIR to a shorter path");
+        diag_hint(start->diag, "set XDG_RUNTIME_DIR to a shorter path");
         return false;
     }
     struct roost_error err;
-    birth->runtime_dir = private_dir_open(birth->runtime, true, &err);
-    if (birth->runtime_dir < 0) {
-        diag_again(birth->diag, &err);
+    start->runtime_dir = private_dir_open(start->runtime, true, &err);
+    if (start->runtime_dir < 0) {
+        diag_again(start->diag, &err);
         return false;
     }
-    if (!choose_namespace(birth))
+    if (!choose_namespace(start))
         return false;
     char logs[RUN_PATH_MAX];
     bool has_logs = false;
-    return find_logs(birth, logs, sizeof logs, &has_logs) &&
-           run_dir_make(&birth->run->dir, has_logs ? logs : NULL, env, birth->diag);
+    return find_logs(start, logs, sizeof logs, &has_logs) &&
+           run_dir_make(&start->run->dir, has_logs ? logs : NULL, env, start->diag);
 }

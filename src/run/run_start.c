@@ -1,61 +1,55 @@
-/* run_start.c - from a plan to a run: a directory, a guardian, leased ports, commands, go.
+/* run_start.c - from a plan to a run, in its driver: a directory, a guardian, leased ports, commands,
+ * start.
  *
  * Whatever fails on the way undoes what was done: no process, no directory, no lease is left. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <roost/port.h>
 #include <roost/version.h>
 
 #include "base/cure.h"
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/private_dir.h"
 #include "config/config.h"
-#include "run/keeper_start.h"
-#include "run/run_birth.h"
-#include "run/spec_write.h"
+#include "run/run_start.h"
 #include "supervise/clock.h"
-#include "supervise/guardian_say.h"
+#include "supervise/guardian.h"
 #include "supervise/spawn.h"
+#include "json/json_writer.h"
 
 enum { GRACE_MS = 10000 };
 
 /* --- guardian --- */
 
 /* Makes orphans of the run children of this process, unless it has others that would be taken for them. */
-static void become_subreaper(struct birth *birth)
+static void become_subreaper(struct run_start *start)
 {
     siginfo_t info = {0};
     bool has_children =
         waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
-    birth->run->is_subreaper =
-        birth->options->is_dedicated && !has_children && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    start->run->is_subreaper =
+        start->options->is_dedicated && !has_children && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-static bool start_guardian(struct birth *birth)
+static bool start_guardian(struct run_start *start)
 {
-    struct roost_run *run = birth->run;
-    const char *program = birth->options->program ? birth->options->program : ROOST_PROGRAM;
+    struct roost_run *run = start->run;
+    const char *program = start->options->program ? start->options->program : ROOST_PROGRAM;
     char token[64];
-    int ends[2], null = spawn_null(birth->diag);
+    int ends[2], null = spawn_null(start->diag);
     if (null < 0)
         return false;
     int driver = pidfd_open(getpid(), 0);
-    if (driver < 0 || !channel_pair(ends)) {
+    if (driver < 0 || !socket_pair_open(ends)) {
         int error = errno;
-        diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
-                   "cannot make the channel to the supervisor: %s", strerror(error));
-        diag_hint(birth->diag, "%s", cure_of_descriptor(error).text);
+        diag_error(start->diag, ROOST_ERR_ENGINE, NOWHERE,
+                   "cannot make the socket to the supervisor: %s", strerror(error));
+        diag_hint(start->diag, "%s", cure_of_descriptor(error).text);
         if (driver >= 0)
             close(driver);
         close(null);
@@ -63,13 +57,13 @@ static bool start_guardian(struct birth *birth)
     }
     snprintf(token, sizeof token, "ROOST_RUN_ID=%s", run->dir.id);
     char *argv[] = {"roost", "--guardian", run->dir.id,
-                    birth->options->has_no_cgroup ? "plain" : "cgroup", NULL};
-    int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, birth->runtime_dir, driver,
-                                     birth->namespace_lock >= 0 ? birth->namespace_lock : null};
+                    start->options->has_no_cgroup ? "plain" : "cgroup", NULL};
+    int handed[GUARDIAN_FD_COUNT] = {ends[1], run->dir.fd, start->runtime_dir, driver,
+                                     start->namespace_lock >= 0 ? start->namespace_lock : null};
     struct spawn spawn = {.paths = (const char *const[]){program, NULL},
                           .argv = argv,
                           .env = (char *const[]){token, NULL},
-                          .fd = {null, null, birth->is_on_ray ? 2 : null},
+                          .fd = {null, null, start->host->shows_errors ? 2 : null},
                           .handed = handed,
                           .handed_count = GUARDIAN_FD_COUNT,
                           .outlives_parent = true};
@@ -77,23 +71,23 @@ static bool start_guardian(struct birth *birth)
     close(ends[1]);
     close(driver);
     close(null);
-    run->channel = ends[0];
+    run->socket = ends[0];
     run->guardian = spawned.pidfd;
     run->guardian_pid = spawned.pid;
     if (spawned.failed == SPAWN_OK)
         return true;
-    guardian_say(birth->diag, program, &spawned,
-                 "install the roost program, or let `program` name it");
+    guardian_report_start(start->diag, program, &spawned,
+                          "install the roost program, or let `program` name it");
     return false;
 }
 
 /* --- the conversation --- */
 
-static int watch_both(int channel, int supervisor)
+static int watch_both(int socket, int supervisor)
 {
     int both = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event wanted = {.events = EPOLLIN};
-    if (both >= 0 && (epoll_ctl(both, EPOLL_CTL_ADD, channel, &wanted) != 0 ||
+    if (both >= 0 && (epoll_ctl(both, EPOLL_CTL_ADD, socket, &wanted) != 0 ||
                       epoll_ctl(both, EPOLL_CTL_ADD, supervisor, &wanted) != 0)) {
         close(both);
         return -1;
@@ -101,16 +95,16 @@ static int watch_both(int channel, int supervisor)
     return both;
 }
 
-static bool meet_supervisor(struct birth *birth)
+static bool meet_supervisor(struct run_start *start)
 {
-    struct roost_run *run = birth->run;
+    struct roost_run *run = start->run;
     struct hello hello;
-    if (!birth_expect(birth, MSG_HELLO))
+    if (!run_start_expect(start, MSG_HELLO))
         return false;
     if (run->inbox.len != sizeof hello) {
-        diag_error(birth->diag, ROOST_ERR_ENGINE, NOWHERE,
+        diag_error(start->diag, ROOST_ERR_ENGINE, NOWHERE,
                    "the roost program is not of the same version as the library");
-        diag_hint(birth->diag, "let `program` name the roost that came with this library");
+        diag_hint(start->diag, "let `program` name the roost that came with this library");
         return false;
     }
     memcpy(&hello, run->inbox.body, sizeof hello);
@@ -118,95 +112,29 @@ static bool meet_supervisor(struct birth *birth)
     run->supervisor_pid = hello.pid;
     memcpy(run->cgroup, hello.cgroup, sizeof run->cgroup);
     run->cgroup[sizeof run->cgroup - 1] = '\0';
-    run->events = watch_both(run->channel, run->supervisor);
+    run->events = watch_both(run->socket, run->supervisor);
     return true;
 }
 
-struct setup birth_setup(const struct birth *birth)
+struct setup run_start_setup(const struct run_start *start)
 {
-    struct setup setup = {.process_count = birth->run->process_count,
-                          .port_base = birth->options->port_base,
-                          .keeps_going = birth->options->keeps_going,
-                          .has_channels = birth->options->has_channels,
+    struct setup setup = {.process_count = start->run->process_count,
+                          .port_base = start->options->port_base,
+                          .keeps_going = start->options->keeps_going,
+                          .has_sockets = start->options->has_sockets,
                           .grace_ms =
-                              birth->options->grace_ms ? birth->options->grace_ms : GRACE_MS};
+                              start->options->grace_ms ? start->options->grace_ms : GRACE_MS};
     snprintf(setup.version, sizeof setup.version, "%s", ROOST_VERSION);
-    memcpy(setup.run_id, birth->run->dir.id, sizeof birth->run->dir.id);
-    memcpy(setup.runtime_dir, birth->runtime, sizeof setup.runtime_dir);
+    memcpy(setup.run_id, start->run->dir.id, sizeof start->run->dir.id);
+    memcpy(setup.runtime_dir, start->runtime, sizeof setup.runtime_dir);
     return setup;
-}
-
-static bool send_setup(struct birth *birth)
-{
-    const struct commands *commands = birth->commands;
-    struct setup setup = birth_setup(birth);
-    setup.want_count = (int32_t)commands->port_count;
-    int file = memfd_create("roost-wants", MFD_CLOEXEC);
-    for (size_t i = 0; file >= 0 && i < commands->port_count; i++) {
-        struct roost_port_want want = {.count = commands->ports[i].count,
-                                       .is_handed = commands->ports[i].is_handed};
-        if (!file_write(file, &want, sizeof want)) {
-            close(file);
-            file = -1;
-        }
-    }
-    return birth_send_file(birth, MSG_SETUP, &setup, sizeof setup, file);
-}
-
-static bool take_ports(struct birth *birth)
-{
-    size_t got = 0, count = birth->commands->port_count;
-    birth->ports = arena_array(&birth->run->arena, int32_t, count + 1);
-    if (!birth->ports) {
-        diag_nomem(birth->diag);
-        return false;
-    }
-    while (got < count) {
-        if (!birth_expect(birth, MSG_PORTS))
-            return false;
-        size_t more = birth->run->inbox.len / sizeof *birth->ports;
-        if (more == 0 || more > count - got) {
-            errno = EPROTO;
-            return birth_say_channel(birth);
-        }
-        memcpy(birth->ports + got, birth->run->inbox.body, more * sizeof *birth->ports);
-        got += more;
-    }
-    return true;
-}
-
-/* --- managers --- */
-
-/* Starts the managers of a namespace that is the run's own; they begin while the rest is made ready. */
-static bool start_managers(struct birth *birth)
-{
-    struct roost_run *run = birth->run;
-    if (birth->namespace_lock < 0)
-        return true; /* somebody else has them */
-    struct roost_keeper_options options = {.program = birth->options->program,
-                                           .view = birth->options->view,
-                                           .view_len = birth->options->view_len,
-                                           .leases_master_port = true,
-                                           .port_base = birth->options->port_base};
-    struct keeper_place place = {.runtime = birth->runtime,
-                                 .runtime_dir = birth->runtime_dir,
-                                 .lock = birth->namespace_lock,
-                                 .name_space = birth->name_space,
-                                 .run_id = run->dir.id};
-    run->keeper = keeper_spawn(&options, &place, birth->diag);
-    return run->keeper != NULL;
-}
-
-static bool meet_managers(struct birth *birth)
-{
-    return !birth->run->keeper || keeper_meet(birth->run->keeper, birth->diag);
 }
 
 /* --- the page --- */
 
-bool birth_describe(struct birth *birth)
+bool run_start_describe(struct run_start *start)
 {
-    const struct roost_run *run = birth->run;
+    const struct roost_run *run = start->run;
     struct text page = TEXT_INIT;
     int64_t now = clock_read(CLOCK_REALTIME);
     char boot[RUN_BOOT_MAX];
@@ -215,18 +143,18 @@ bool birth_describe(struct birth *birth)
     json_open_object(&json);
     json_put_int(json_key(&json, "roost"), 1);
     json_put_string(json_key(&json, "run"), run->dir.id);
-    json_put_string(json_key(&json, "engine"), birth->is_on_ray ? "ray" : "local");
+    json_put_string(json_key(&json, "engine"), start->host->engine);
     json_put_string(json_key(&json, "version"), ROOST_VERSION);
-    json_put_string(json_key(&json, "namespace"), birth->name_space);
-    json_put_string(json_key(&json, "config"), birth->options->config->source.name);
+    json_put_string(json_key(&json, "namespace"), start->name_space);
+    json_put_string(json_key(&json, "config"), start->options->config->source.name);
     json_put_seconds(json_key(&json, "started"), now);
     json_put_int(json_key(&json, "driver_pid"), getpid());
     json_put_int(json_key(&json, "guardian_pid"), run->guardian_pid);
     json_put_string(json_key(&json, "boot_id"), boot);
     json_put_int(json_key(&json, "supervisor_pid"), run->supervisor_pid);
     json_put_string(json_key(&json, "cgroup"), run->cgroup);
-    if (run->keeper)
-        json_put_int(json_key(&json, "keeper_pid"), roost_keeper_pid(run->keeper));
+    if (run->server)
+        json_put_int(json_key(&json, "registry_pid"), roost_registry_server_pid(run->server));
     json_open_array(json_key(&json, "components"));
     for (int32_t i = 0; i < run->component_count; i++) {
         json_open_object(&json);
@@ -238,29 +166,19 @@ bool birth_describe(struct birth *birth)
     json_close(&json);
     text_char(&page, '\n');
     const char *bytes = text_string(&page);
-    bool is_good = bytes && run_dir_describe(&birth->run->dir, bytes, page.len, birth->diag);
+    bool is_good = bytes && run_dir_describe(&start->run->dir, bytes, page.len, start->diag);
     if (!bytes)
-        diag_nomem(birth->diag);
+        diag_nomem(start->diag);
     text_release(&page);
     return is_good;
 }
 
 /* --- the steps --- */
 
-static bool make_processes(struct birth *birth)
+static bool list_components(struct run_start *start)
 {
-    struct roost_run *run = birth->run;
-    struct run_values values = {.run_id = run->dir.id,
-                                .name_space = birth->name_space,
-                                .master_addr = "127.0.0.1",
-                                .ports = birth->ports};
-    return commands_fill(birth->commands, &values, birth->diag);
-}
-
-static bool list_components(struct birth *birth)
-{
-    struct roost_run *run = birth->run;
-    const struct commands *commands = birth->commands;
+    struct roost_run *run = start->run;
+    const struct commands *commands = start->commands;
     run->components = arena_array(&run->arena, struct run_component, commands->component_count + 1);
     for (int32_t i = 0; run->components && i < commands->component_count; i++) {
         const struct component_commands *component = &commands->components[i];
@@ -275,29 +193,20 @@ static bool list_components(struct birth *birth)
     run->lives = arena_zeroed(&run->arena, struct run_life, run->process_count + 1);
     if (run->components && run->lives)
         return true;
-    diag_nomem(birth->diag);
+    diag_nomem(start->diag);
     return false;
 }
 
-static bool be_born(struct birth *birth)
+static bool start_processes(struct run_start *start)
 {
-    become_subreaper(birth);
-    if (!list_components(birth) || !birth_find_places(birth) || !birth_sign_namespace(birth) ||
-        !start_guardian(birth) || !meet_supervisor(birth))
-        return false;
-    if (birth->is_on_ray)
-        return birth_on_ray(birth);
-    /* The ports of processes come before that of the managers: it is the same one in every run. */
-    if (!send_setup(birth) || !take_ports(birth) || !start_managers(birth) ||
-        !make_processes(birth))
-        return false;
-    return birth_describe(birth) && meet_managers(birth) &&
-           birth_send_file(birth, MSG_START, "", 0,
-                           spec_write(birth->commands, birth->ports, NULL));
+    become_subreaper(start);
+    return list_components(start) && run_start_find_places(start) &&
+           run_start_sign_namespace(start) && start_guardian(start) && meet_supervisor(start) &&
+           start->host->start(start);
 }
 
 /* What the config asks for and is not done. */
-static void say_unbound(const struct roost_config *config, struct diag *diag)
+static void warn_unbound(const struct roost_config *config, struct diag *diag)
 {
     for (int32_t i = 0; i < config->launch_count; i++) {
         const struct launch_config *launch = &config->launches[i];
@@ -314,7 +223,7 @@ static void say_unbound(const struct roost_config *config, struct diag *diag)
 
 static bool wants_ray(const struct roost_run_options *options)
 {
-    if (options->placed)
+    if (options->single.placed)
         return false;
     return options->engine ? strcmp(options->engine, "ray") == 0
                            : options->config->engine == ENGINE_RAY;
@@ -329,7 +238,7 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
     struct diag diag = config_diag(options->config, report, err);
     given.env = given.env ? given.env : no_env;
     given.config = given.config ? given.config : &no_config;
-    struct birth birth = {
+    struct run_start start = {
         .options = &given, .diag = &diag, .runtime_dir = -1, .namespace_lock = -1};
     struct launch_options wanted = {.config = given.config,
                                     .cluster = given.cluster,
@@ -339,43 +248,43 @@ struct roost_run *roost_run_start(const struct roost_run_options *options,
                                     .component_count = given.component_count,
                                     .command = given.command,
                                     .command_count = given.command_count,
-                                    .placed = given.placed,
-                                    .name = given.name,
-                                    .extra_env = given.extra_env,
-                                    .forker = given.forker};
-    if (!given.placed)
-        say_unbound(given.config, &diag);
-    birth.is_on_ray = wants_ray(&given);
-    birth.commands = commands_new(&wanted, &diag);
-    birth.run = birth.commands ? calloc(1, sizeof *birth.run) : NULL;
-    if (!birth.run) {
-        if (birth.commands)
+                                    .placed = given.single.placed,
+                                    .name = given.single.name,
+                                    .extra_env = given.single.extra_env,
+                                    .forker = given.single.forker};
+    if (!given.single.placed)
+        warn_unbound(given.config, &diag);
+    start.host = wants_ray(&given) ? &run_on_agents : &run_here;
+    start.commands = commands_new(&wanted, &diag);
+    start.run = start.commands ? calloc(1, sizeof *start.run) : NULL;
+    if (!start.run) {
+        if (start.commands)
             diag_nomem(&diag);
-        commands_free(birth.commands);
+        commands_free(start.commands);
         return NULL;
     }
-    *birth.run = (struct roost_run){.arena = ARENA_INIT,
+    *start.run = (struct roost_run){.arena = ARENA_INIT,
                                     .dir = {.fd = -1, .page = -1},
-                                    .channel = -1,
+                                    .socket = -1,
                                     .inbox_fd = -1,
                                     .guardian = -1,
                                     .supervisor = -1,
                                     .events = -1};
-    bool is_born = be_born(&birth);
-    commands_free(birth.commands);
-    if (birth.runtime_dir >= 0)
-        close(birth.runtime_dir);
-    if (birth.namespace_lock >= 0) /* guardian and supervisor hold it now */
-        close(birth.namespace_lock);
+    bool is_born = start_processes(&start);
+    commands_free(start.commands);
+    if (start.runtime_dir >= 0)
+        close(start.runtime_dir);
+    if (start.namespace_lock >= 0) /* guardian and supervisor hold it now */
+        close(start.namespace_lock);
     if (is_born)
-        return birth.run;
-    birth.run->is_finished = true; /* no events to wait for: closing the channel ends it all */
-    if (birth.run->channel >= 0)
-        close(birth.run->channel);
-    birth.run->channel = -1;
-    if (birth.run->guardian >= 0)
-        (void)run_settle(birth.run);
-    run_dir_remove(&birth.run->dir, given.env);
-    roost_run_free(birth.run);
+        return start.run;
+    start.run->is_finished = true; /* no events to wait for: closing the socket ends it all */
+    if (start.run->socket >= 0)
+        close(start.run->socket);
+    start.run->socket = -1;
+    if (start.run->guardian >= 0)
+        (void)run_settle(start.run);
+    run_dir_remove(&start.run->dir, given.env);
+    roost_run_free(start.run);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* run_test.c - what roost_run_start says when it cannot begin. */
+/* run_test.c - what roost_run_start reports when it cannot begin. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,20 +66,19 @@ TEST(a_program_that_is_no_guardian_is_noticed)
     assert_string_equal(err.message, "the guardian of the run ended before it began");
 }
 
-TEST(descriptors_that_do_not_suffice_are_said)
+TEST(too_few_descriptors_are_reported)
 {
     struct rlimit limit, less;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     int first_free = dup(0);
     close(first_free);
     less = limit;
-    less.rlim_cur = (rlim_t)first_free + 5; /* enough for the directories, not for the channel */
+    less.rlim_cur = (rlim_t)first_free + 5; /* enough for the directories, not for the socket */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
     struct roost_error err = start_with("/bin/true");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(err.code, ROOST_ERR_ENGINE);
-    assert_non_null(
-        strstr(err.message, "cannot make the channel to the supervisor: Too many open"));
+    assert_non_null(strstr(err.message, "cannot make the socket to the supervisor: Too many open"));
 }
 
 /* Names become folders, labels and JSON: a run of one component takes those that a config may have. */
@@ -99,12 +98,12 @@ TEST(a_name_that_cannot_be_a_folder_is_refused_before_anything_starts)
     assert_non_null(plan);
     static const char *const command[] = {"true"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct roost_run_options options = {.cluster = cluster,
-                                            .placed = roost_plan_component(plan, 0),
-                                            .name = bad[i],
-                                            .command = command,
-                                            .command_count = 1,
-                                            .program = "/nowhere/roost"};
+        struct roost_run_options options = {
+            .cluster = cluster,
+            .single = {.placed = roost_plan_component(plan, 0), .name = bad[i]},
+            .command = command,
+            .command_count = 1,
+            .program = "/nowhere/roost"};
         assert_null(roost_run_start(&options, NULL, &err));
         assert_int_equal(err.code, ROOST_ERR_NAME);
         assert_non_null(strstr(err.message, "cannot be the name of a group"));
@@ -120,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_that_is_not_there_is_named),
         cmocka_unit_test(a_program_that_is_no_guardian_is_noticed),
-        cmocka_unit_test(descriptors_that_do_not_suffice_are_said),
+        cmocka_unit_test(too_few_descriptors_are_reported),
         cmocka_unit_test(a_name_that_cannot_be_a_folder_is_refused_before_anything_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* runs.c - reads the state directory: one entry a run, a directory or a link to one elsewhere. */
+/* runs.c - reads the state directory: one entry for each run, a directory or a link to one elsewhere. */
 #include "run/runs.h"
 
 #include <dirent.h>
@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_reader.h"
 #include "base/private_dir.h"
 #include "base/text.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 #include "run/run_dir.h"
-#include "supervise/leftovers.h"
 #include "supervise/lost.h"
 #include "supervise/sweep.h"
+#include "json/json_reader.h"
 
 enum {
     PAGE_MAX = 1 << 20,
@@ -51,25 +50,25 @@ static void read_components(struct run_list *list, struct json_reader *reader,
 {
     struct diag diag = {0};
     struct text names = TEXT_INIT;
-    struct json_token token;
+    struct json_event event;
     int64_t size;
-    for (int depth = 1; depth > 0 && (token = json_next(reader, &diag)).kind != JSON_FAILED;) {
-        depth += token.kind == JSON_OBJECT || token.kind == JSON_ARRAY;
-        depth -= token.kind == JSON_OBJECT_END || token.kind == JSON_ARRAY_END;
-        if (token.kind == JSON_KEY && sv_is(token.text, "world_size") &&
+    for (int depth = 1; depth > 0 && (event = json_next(reader, &diag)).kind != JSON_FAILED;) {
+        depth += event.kind == JSON_OBJECT || event.kind == JSON_ARRAY;
+        depth -= event.kind == JSON_OBJECT_END || event.kind == JSON_ARRAY_END;
+        if (event.kind == JSON_KEY && sv_is(event.text, "world_size") &&
             json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
             entry->world_size += size;
-        else if (token.kind == JSON_KEY && sv_is(token.text, "name") &&
-                 (token = json_next(reader, &diag)).kind == JSON_STRING)
-            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)token.text.len,
-                        token.text.at);
+        else if (event.kind == JSON_KEY && sv_is(event.text, "name") &&
+                 (event = json_next(reader, &diag)).kind == JSON_STRING)
+            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)event.text.len,
+                        event.text.at);
     }
     const char *text = text_string(&names);
     entry->components = text ? copy(list, sv_from(text)) : "";
     text_release(&names);
 }
 
-/* Seconds, with up to nine digits behind the point: 1794831890.376128603. */
+/* Seconds, with up to nine digits after the point: 1794831890.376128603. */
 static void read_started(struct strview text, struct run_entry *entry)
 {
     size_t at = 0;
@@ -84,10 +83,10 @@ static void read_started(struct strview text, struct run_entry *entry)
     }
 }
 
-static void read_pid(struct json_token token, int32_t *out)
+static void read_pid(struct json_event event, int32_t *out)
 {
     int64_t pid;
-    if (json_int(token, 1, INT32_MAX, &pid))
+    if (json_int(event, 1, INT32_MAX, &pid))
         *out = (int32_t)pid;
 }
 
@@ -95,28 +94,28 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
 {
     struct diag diag = {0};
     struct json_reader *reader = json_reader_from_text(RUN_PAGE, page, NULL);
-    struct json_token token;
+    struct json_event event;
     if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
         json_reader_free(reader);
         return;
     }
-    while ((token = json_next(reader, &diag)).kind == JSON_KEY) {
+    while ((event = json_next(reader, &diag)).kind == JSON_KEY) {
         char key[24];
-        snprintf(key, sizeof key, "%.*s", (int)token.text.len, token.text.at);
-        token = json_next(reader, &diag);
-        if (strcmp(key, "config") == 0 && token.kind == JSON_STRING)
-            entry->config = copy(list, token.text);
-        else if (strcmp(key, "cgroup") == 0 && token.kind == JSON_STRING)
-            entry->cgroup = copy(list, token.text);
-        else if (strcmp(key, "boot_id") == 0 && token.kind == JSON_STRING)
-            entry->boot_id = copy(list, token.text);
+        snprintf(key, sizeof key, "%.*s", (int)event.text.len, event.text.at);
+        event = json_next(reader, &diag);
+        if (strcmp(key, "config") == 0 && event.kind == JSON_STRING)
+            entry->config = copy(list, event.text);
+        else if (strcmp(key, "cgroup") == 0 && event.kind == JSON_STRING)
+            entry->cgroup = copy(list, event.text);
+        else if (strcmp(key, "boot_id") == 0 && event.kind == JSON_STRING)
+            entry->boot_id = copy(list, event.text);
         else if (strcmp(key, "guardian_pid") == 0)
-            read_pid(token, &entry->guardian);
+            read_pid(event, &entry->guardian);
         else if (strcmp(key, "supervisor_pid") == 0)
-            read_pid(token, &entry->supervisor);
-        else if (strcmp(key, "started") == 0 && token.kind == JSON_NUMBER)
-            read_started(token.text, entry);
-        else if (strcmp(key, "components") == 0 && token.kind == JSON_ARRAY)
+            read_pid(event, &entry->supervisor);
+        else if (strcmp(key, "started") == 0 && event.kind == JSON_NUMBER)
+            read_started(event.text, entry);
+        else if (strcmp(key, "components") == 0 && event.kind == JSON_ARRAY)
             read_components(list, reader, entry);
         else if (json_skip(reader, &diag) != ROOST_OK)
             break;
@@ -124,7 +123,7 @@ static void read_page(struct run_list *list, struct strview page, struct run_ent
     json_reader_free(reader);
 }
 
-/* The last line of the records tells whether the run came to its end, or was found without one. */
+/* The last line of the records shows whether the run came to its end, or was found without one. */
 static enum run_state read_end(int dir, bool *out_is_known)
 {
     char tail[TAIL_MAX + 1];
@@ -156,17 +155,17 @@ static bool is_this_boot(const struct run_entry *entry)
 static void end_leftovers(const struct run_list *list, const char *id, const char *cgroup)
 {
     char name[CONTROL_NAME_MAX];
-    (void)leftovers_end(id, cgroup, SWEEP_MS);
+    (void)sweep_leftovers(id, cgroup, SWEEP_MS);
     snprintf(name, sizeof name, "%.*s.sock", RUN_ID_LEN, id);
     if (list->runtime_dir >= 0)
         control_remove(list->runtime_dir, name);
 }
 
 /* Removes what is left of a run that was killed while it started: it has no process, and nothing to show. */
-static void remove_unborn(const struct run_list *list, int state, int dir, const char *id)
+static void remove_unstarted(const struct run_list *list, int state, int dir, const char *id)
 {
     char path[RUN_PATH_MAX];
-    if (strlen(id) != RUN_ID_LEN || !run_dir_clear_unborn(dir))
+    if (strlen(id) != RUN_ID_LEN || !run_dir_clear_unstarted(dir))
         return;
     end_leftovers(list, id, "");
     ssize_t len = readlinkat(state, id, path, sizeof path - 1);
@@ -201,7 +200,7 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
     /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
     bool is_here = is_this_boot(entry), is_held = run_dir_is_held(dir);
     if (is_held && is_here &&
-        leftovers_wake(entry->id, entry->guardian, entry->supervisor, WAKE_MS))
+        sweep_wake_guardian(entry->id, entry->guardian, entry->supervisor, WAKE_MS))
         is_held = run_dir_is_held(dir); /* by its driver, if that lives */
     if (is_held) {
         entry->state = RUN_ALIVE;
@@ -237,13 +236,13 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
         is_ours && fd < 0 && errno == ENOENT && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS;
     char *page = fd >= 0 ? malloc(PAGE_MAX) : NULL;
     ssize_t len = page ? file_read_at(fd, page, PAGE_MAX, 0) : -1;
-    /* A page without a word is that of a run that is still starting, or did not come to run. */
+    /* An empty page belongs to a run that is still starting, or did not start. */
     bool is_starting = len == 0 && run_dir_is_held(dir);
     /* Its guardian may have been stopped, and the others killed: then it only has to go on. */
-    if (is_starting && leftovers_wake(id, sweep_find_stopped(id), 0, WAKE_MS))
+    if (is_starting && sweep_wake_guardian(id, sweep_find_stopped(id), 0, WAKE_MS))
         is_starting = run_dir_is_held(dir);
     if ((len == 0 || is_stale) && !is_starting && !run_dir_is_held(dir))
-        remove_unborn(list, state, dir, id);
+        remove_unstarted(list, state, dir, id);
     if (len > 0 || is_starting) {
         ssize_t link = readlinkat(state, id, path, sizeof path - 1);
         if (link > 0)

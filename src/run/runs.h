@@ -1,7 +1,7 @@
 /* runs.h - the runs of this user: which there are, how each is doing, and the way to ask it.
  *
  * A run is alive when its control socket answers, or its directory is locked: no pid, no clock is trusted
- * for that. One that is neither and left no record of its end has crashed, with all its keepers;
+ * for that. One that is neither and left no record of its end has crashed, with all its registry servers;
  * whatever it may have left is ended and tidied when it is met. A guardian that was stopped, and has lost its
  * supervisor meanwhile, is continued, so that it ends the run. What a run left that was killed while it
  * started is removed. */
@@ -20,7 +20,7 @@ struct run_entry {
     const char *components; /* their names: "actor, env" */
     enum run_state state;
     int64_t started;    /* seconds since 1970, */
-    int32_t started_ns; /* and parts of one: runs may follow each other quickly */
+    int32_t started_ns; /* and nanoseconds: runs may follow each other quickly */
     int64_t world_size;
     const char *cgroup, *boot_id; /* "" = none */
     int32_t guardian,
@@ -35,21 +35,20 @@ struct run_list {
     struct roost_error unreachable;
 };
 
-/* Finds all runs, by the directories that `env` names. False after saying why. */
+/* Finds all runs, by the directories that `env` names. False after reporting why. */
 bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
 void runs_release(struct run_list *list);
 
 /* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after
- * saying that there is none, or several, or that the one that is meant is still starting and can be
- * asked nothing. */
+ * reporting that there is none, or several, or that the run is still starting and cannot be asked. */
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
                                   struct diag *diag);
 
 /* "starting", "running", "done", "failed", "stopped", "crashed" */
 const char *run_state_word(enum run_state state);
 
-/* Whether a run has not come to its end yet, by a descriptor of its directory that was opened anew. It is
- * not asked, so very many may look. */
+/* Whether a run has not come to its end yet, by a descriptor of its directory that was opened for this
+ * call. Does not ask the run, so very many processes may call it. */
 bool runs_goes_on(int dir);
 
 /* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
@@ -60,12 +59,12 @@ enum run_state runs_look_again(const struct run_list *list, const struct run_ent
 int runs_connect(const struct run_list *list, const struct run_entry *entry);
 
 /* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
- * the arena of the list). False when the run is gone, or does not answer. A run that is to be killed and
- * cannot hear it, because its control group is frozen, is thawed or killed from here. */
+ * the arena of the list). False when the run is gone, or does not answer. A run that is to be killed
+ * and cannot read the question, because its control group is frozen, is thawed or killed from here. */
 bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, const char *question,
               struct strview *out);
 
-/* Says why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
+/* Reports why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
 void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
                   struct diag *diag);
 

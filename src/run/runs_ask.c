@@ -1,4 +1,4 @@
-/* runs_ask.c - the way to ask a living run, and the words when there is none. */
+/* runs_ask.c - asks a living run through its control socket, and reports why it cannot be asked. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
-#include "rpc/control.h"
+#include "rpc/control_socket.h"
 #include "run/runs.h"
 #include "supervise/cgroup.h"
 #include "supervise/clock.h"
+#include "json/json_writer.h"
 
 enum { QUEUE_MS = 10000 };
 
@@ -89,7 +89,7 @@ bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, cons
 {
     int32_t pid = control_peer(fd);
     if (pid > 1)
-        (void)kill(pid, SIGCONT); /* one that was stopped hears nothing */
+        (void)kill(pid, SIGCONT); /* a stopped run reads nothing */
     char bytes[64];
     struct text line = text_fixed(bytes, sizeof bytes);
     struct json_writer json = json_writer_on(&line, JSON_COMPACT);
@@ -123,7 +123,8 @@ static void await_end(int fd)
 
 void runs_await(const struct run_list *list, const struct run_entry *entry, int fd)
 {
-    /* One who only waits may be let go for others who ask; at its end a run takes its name away first. */
+    /* A run may close the connection of an asker that only waits, to make room for others; at its end a
+     * run removes its socket first. */
     do {
         await_end(fd);
         close(fd);

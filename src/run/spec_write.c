@@ -1,4 +1,5 @@
-/* spec_write.c - the driver's half of spec.h; the order of the fields is that of spec.c. */
+/* spec_write.c - the driver's half of spec.h: writes the commands of a run. The order of the fields is
+ * that of spec.c. */
 #include "run/spec_write.h"
 
 #include <errno.h>
@@ -6,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/config.h"
+#include "config/variables.h"
 #include "supervise/spec.h"
 
 static bool write_fd(void *ctx, const char *bytes, size_t len)
@@ -36,12 +39,31 @@ static int32_t ready_port(const struct commands *commands, const struct launch_c
     return 0;
 }
 
+/* The words of the config, as a supervisor knows them. */
+static const int32_t restarts[] = {[RESTART_NEVER] = SPEC_RESTART_NEVER,
+                                   [RESTART_ALWAYS] = SPEC_RESTART_ALWAYS,
+                                   [RESTART_ON_FAILURE] = SPEC_RESTART_ON_FAILURE};
+static const int32_t readies[] = {[READY_AT_ONCE] = SPEC_READY_AT_ONCE,
+                                  [READY_PORT] = SPEC_READY_PORT,
+                                  [READY_FILE] = SPEC_READY_FILE,
+                                  [READY_LINE] = SPEC_READY_LINE};
+
+/* Only a forker has to know which variables are of one process. */
+static void put_own(struct text *out, const struct commands *commands)
+{
+    const char *names[VARIABLE_COUNT + 16] = {NULL};
+    size_t most = commands->options.forker ? sizeof names / sizeof *names - 1 : 0;
+    for (size_t i = 0; i < most && (names[i] = variable_of_one_process((int)i)); i++)
+        continue;
+    spec_put_list(out, names);
+}
+
 /* What is written of the commands. */
 struct choice {
     const int32_t *ports;
     const int32_t *only_node;     /* NULL = all */
-    const int32_t *part_of_node;  /* NULL = all are one */
-    const struct digest *digests; /* with part_of_node: of all processes */
+    const int32_t *agent_of_node; /* NULL = all are one */
+    const struct digest *digests; /* with agent_of_node: of all processes */
 };
 
 static bool is_chosen(const struct component_commands *component, int32_t rank,
@@ -58,7 +80,8 @@ static int32_t count_chosen(const struct component_commands *component, const st
     return count;
 }
 
-/* Requests `first` .. `first` + `count` - 1 are its own, and stand at `place` among those written. */
+/* Requests `first` .. `first` + `count` - 1 are its own, and come at `place` among all that are
+ * written. */
 static void put_process(struct text *out, const struct commands *commands, int32_t index,
                         int32_t rank, int32_t first, int32_t count, int32_t place,
                         const struct choice *choice)
@@ -76,7 +99,7 @@ static void put_process(struct text *out, const struct commands *commands, int32
     spec_put_int(out, 0);
 }
 
-/* The supervisor of several nodes has no use for what only its parts need. */
+/* The supervisor of several nodes has no use for what only its agents need. */
 static void put_outline(struct text *out, const struct component_commands *component, int32_t rank,
                         const struct choice *choice, const struct digest *digest)
 {
@@ -87,7 +110,7 @@ static void put_outline(struct text *out, const struct component_commands *compo
     for (int i = 0; i < 3; i++)
         spec_put_int(out, 0);
     spec_put_int(out, rank);
-    spec_put_int(out, choice->part_of_node[component->placed->cluster_node_rank[rank]]);
+    spec_put_int(out, choice->agent_of_node[component->placed->cluster_node_rank[rank]]);
 }
 
 static void put_component(struct text *out, const struct commands *commands, int32_t index,
@@ -99,13 +122,16 @@ static void put_component(struct text *out, const struct commands *commands, int
         digests += commands->components[before].process_count;
     const struct launch_config *launch = component->launch;
     spec_put_string(out, sv_from(component->name));
-    spec_put_list(out, choice->part_of_node ? NULL : component->base_env);
+    spec_put_list(out, choice->agent_of_node ? NULL : component->base_env);
+    spec_put_list(out, choice->agent_of_node ? NULL : component->long_env);
     put_after(out, launch);
     spec_put_list(out, commands->options.forker);
-    spec_put_int(out, launch ? (int32_t)launch->restart : RESTART_NEVER);
+    put_own(out, commands);
+    spec_put_int(out, launch ? restarts[launch->restart] : SPEC_RESTART_NEVER);
     spec_put_int(out, launch ? launch->restart_max : 0);
-    spec_put_int(out, launch ? (int32_t)launch->ready : READY_AT_ONCE);
+    spec_put_int(out, launch ? readies[launch->ready] : SPEC_READY_AT_ONCE);
     spec_put_int(out, launch ? launch->ready_timeout : 0);
+    spec_put_int(out, launch && launch->is_service);
     spec_put_int(out, count_chosen(component, choice));
     int32_t next = component->first_port;
     for (int32_t rank = 0; rank < component->process_count; rank++) {
@@ -115,7 +141,7 @@ static void put_component(struct text *out, const struct commands *commands, int
             next++;
         if (!is_chosen(component, rank, choice))
             continue;
-        if (choice->part_of_node)
+        if (choice->agent_of_node)
             put_outline(out, component, rank, choice, &digests[rank]);
         else
             put_process(out, commands, index, rank, first, next - first, *place, choice);
@@ -151,11 +177,11 @@ int spec_write(const struct commands *commands, const int32_t *ports, const int3
     return write_choice(commands, &(struct choice){.ports = ports, .only_node = only_node});
 }
 
-int spec_write_outline(const struct commands *commands, const int32_t *part_of_node,
+int spec_write_outline(const struct commands *commands, const int32_t *agent_of_node,
                        const struct digest *digests)
 {
     return write_choice(commands,
-                        &(struct choice){.part_of_node = part_of_node, .digests = digests});
+                        &(struct choice){.agent_of_node = agent_of_node, .digests = digests});
 }
 
 void spec_digest(const struct commands *commands, int32_t only_node, struct digest *out)

@@ -2,16 +2,16 @@
 #ifndef RUN_SPEC_WRITE_H
 #define RUN_SPEC_WRITE_H
 
+#include "agent/digest.h"
 #include "command/commands.h"
-#include "supervise/digest.h"
 
 /* A memory file with everything, or -1 with errno. `ports` are the leased numbers. With `only_node` it
  * has the processes of that node alone, and their ports are counted by themselves. */
 int spec_write(const struct commands *commands, const int32_t *ports, const int32_t *only_node);
 
 /* The same for the supervisor of a run on several nodes, which starts none of them: their names, their
- * rules, their parts, by node, and what they are to be executed with, in the place of their variables. */
-int spec_write_outline(const struct commands *commands, const int32_t *part_of_node,
+ * rules, their agents, by node, and what they are to be executed with, in the place of their variables. */
+int spec_write_outline(const struct commands *commands, const int32_t *agent_of_node,
                        const struct digest *digests);
 
 /* What each process of a node is to be executed with, by its place among all processes of the commands. */

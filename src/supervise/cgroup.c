@@ -1,5 +1,6 @@
-/* cgroup.c - finds the version 2 hierarchy by reading the mounts, never by a fixed place: on many
- * machines it stands beside version 1 under another name. */
+/* cgroup.c - control groups of runs, for the guardian, the supervisor and the driver. Finds the version
+ * 2 hierarchy in the list of mounts, never by a fixed path: on many machines it is mounted beside
+ * version 1 under another name. */
 #include "supervise/cgroup.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@ enum {
     STALE_SECONDS = 60,
     INNER_DEPTH = 16,
     INSIST_MS = 3000,       /* for a supervisor to begin ending a run */
-    INSIST_AGAIN_MS = 1000, /* for one that was thawed */
+    INSIST_AGAIN_MS = 1000, /* for a group that was thawed */
 };
 
 /* Where cgroup2 is mounted, from /proc/self/mountinfo: the fifth field of its line. */
@@ -35,7 +36,7 @@ static bool find_mount(char *out, size_t size)
         char *save = NULL, *field = strtok_r(line, " ", &save);
         for (int i = 0; field && i < 4; i++)
             field = strtok_r(NULL, " ", &save);
-        /* A mount point with a blank or the like is escaped there; nobody has such a one. */
+        /* The list escapes blanks in a mount point; no system mounts the hierarchy at such a path. */
         if (field && !strchr(field, '\\') && strlen(field) < size) {
             memcpy(out, field, strlen(field) + 1);
             is_found = true;
@@ -98,8 +99,8 @@ static bool find_parent(char *out, size_t size)
     return true;
 }
 
-/* Empty groups of runs whose every part was killed in one instant: nobody was left to remove them. A
- * young one may be about to be entered. */
+/* Removes empty groups of runs whose processes were all killed in one instant, so that none could
+ * remove the group. A process may be about to enter a group that is young. */
 static void remove_stale(const char *parent)
 {
     DIR *dir = opendir(parent);

@@ -1,6 +1,6 @@
 /* cgroup.h - a control group (version 2) of a run's own, where this user may make one.
  *
- * Supervisor and workers are born in it and cannot leave it without privilege, so one write ends
+ * Supervisor and workers start in it and cannot leave it without privilege, so one write ends
  * them all, whatever they forked. Where it cannot be made, roost does without. */
 #ifndef SUPERVISE_CGROUP_H
 #define SUPERVISE_CGROUP_H
@@ -23,7 +23,7 @@ bool cgroup_make(struct cgroup *cgroup, const char *run_id);
 bool cgroup_find(struct cgroup *cgroup, const char *run_id);
 bool cgroup_open(struct cgroup *cgroup, const char *path);
 
-/* Moves this process into it; what it starts from now on is born there. */
+/* Moves this process into it; what it starts from now on starts there. */
 bool cgroup_join(const struct cgroup *cgroup);
 
 /* Moves this process out of it, kills what is left in it and removes it. */
@@ -37,18 +37,18 @@ void cgroup_kill(const struct cgroup *cgroup);
  * their guardians: others do this themselves. False when something still lived after `timeout_ms`. */
 bool cgroup_end_agents(const char *run_id, const char *path, int64_t timeout_ms);
 
-/* A program that waits for a run which was told to end at once. Start with all zero but `path`, "" = the run
- * has no control group. */
+/* For a program that waits for a run which was asked to end at once. Start with all zero but `path`; ""
+ * = the run has no control group. */
 struct insist {
     const char *path;
     int64_t due;
     bool has_acted; /* something was thawed or killed */
 };
 
-/* Nothing runs in a control group that somebody froze, the supervisor included. To be called again and again
- * while the program waits: after three seconds it thaws a frozen group, so that the supervisor can do as
- * told, and a second later it kills everything in a group that is still frozen. Returns how many
- * milliseconds the next call may wait; -1 = no more calls are needed. */
+/* Nothing runs in a frozen control group, the supervisor included. Call this again and again while the
+ * program waits: after three seconds it thaws a frozen group, so that the supervisor can do its work,
+ * and a second later it kills everything in a group that is still frozen. Returns how many milliseconds
+ * the next call may wait; -1 = no more calls are needed. */
 int64_t cgroup_insist(struct insist *insist);
 
 /* Whether nothing can run in the control group of that path, frozen itself or by one above it. */

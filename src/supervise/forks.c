@@ -1,4 +1,5 @@
-/* forks.c - asking forkers, and believing them only what can be checked. */
+/* forks.c - the supervisor asks the forkers of components for workers, and believes only what it can
+ * check. */
 #include "supervise/forks.h"
 
 #include <errno.h>
@@ -12,13 +13,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "config/variables.h"
-#include "rpc/channel.h"
+#include "rpc/socket_pair.h"
 #include "supervise/clock.h"
 
-enum { AT_ONCE = 4 }; /* requests under way: the channel has room for them */
+enum { AT_ONCE = 4 }; /* requests under way: the socket has room for them */
 
-struct born {
+struct forked {
     int32_t rank, life, pid;
 };
 
@@ -27,38 +27,37 @@ bool forks_are_busy(const struct component_run *run)
     return run->forking >= AT_ONCE;
 }
 
-void forks_close(struct supervisor *supervisor, struct component_run *run)
+void forks_close(struct here *here, struct component_run *run)
 {
     if (run->forker < 0)
         return;
-    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, run->forker, NULL);
+    watcher_unwatch(here->watcher, run->forker);
     close(run->forker);
     run->forker = -1;
 }
 
-/* Once for each component: what was to start quickly does not, and why. It is a note of the component, which
- * its group tells. */
-__attribute__((format(printf, 3, 4))) static void say_cold(struct supervisor *supervisor,
-                                                           int32_t component, const char *format,
-                                                           ...)
+/* Reports, once for each component, that it does not start quickly, and why. The note is about the
+ * component, and its worker group shows it. */
+__attribute__((format(printf, 3, 4))) static void report_cold(struct here *here, int32_t component,
+                                                              const char *format, ...)
 {
-    struct component_run *run = &supervisor->components[component];
+    struct component_run *run = &here->watcher->components[component];
     struct roost_event event = outbox_event(ROOST_EVENT_NOTE, NULL);
     char why[160];
     va_list list;
-    if (run->has_said_cold)
+    if (run->has_reported_cold)
         return;
-    run->has_said_cold = true;
+    run->has_reported_cold = true;
     va_start(list, format);
     vsnprintf(why, sizeof why, format, list);
     va_end(list);
     event.component = component;
     snprintf(event.message, sizeof event.message, "%s starts cold: %s",
-             supervisor->spec.components[component].name, why);
-    outbox_put(supervisor, &event);
+             here->watcher->spec.components[component].name, why);
+    outbox_put(&here->watcher->outbox, &event);
 }
 
-/* --- who can be forked --- */
+/* --- which workers can be forked --- */
 
 static struct strview name_of(const char *entry)
 {
@@ -74,13 +73,24 @@ static bool has_entry(const struct spec_list *list, const char *entry)
     return false;
 }
 
-/* The name of a variable that one list has and the other has not, or not so; empty when there is none. What
- * each process has in its own way does not count: the warm program has none of it. */
-static struct strview find_other(const struct spec_list *list, const struct spec_list *other)
+/* Whether each process of the component has this variable in its own way. */
+static bool is_own(const struct spec_component *component, struct strview name)
+{
+    const char *pattern = component->own.first;
+    for (uint32_t i = 0; i < component->own.count; i++, pattern = spec_next(pattern))
+        if (sv_matches(name, pattern))
+            return true;
+    return false;
+}
+
+/* The name of a variable that one list has and the other has not, or with another value; empty when there is
+ * none. What each process has in its own way does not count: the warm program has none of it. */
+static struct strview find_other(const struct spec_component *component,
+                                 const struct spec_list *list, const struct spec_list *other)
 {
     const char *at = list->first;
     for (uint32_t i = 0; i < list->count; i++, at = spec_next(at))
-        if (!is_variable_of_one_process(name_of(at)) && !has_entry(other, at))
+        if (!is_own(component, name_of(at)) && !has_entry(other, at))
             return name_of(at);
     return (struct strview){0};
 }
@@ -90,78 +100,76 @@ static bool is_same_command(const struct spec_list *a, const struct spec_list *b
     return a->count == b->count && a->len == b->len && memcmp(a->first, b->first, a->len) == 0;
 }
 
-/* A fork has what the warm program imported, and any library may read any variable when it is imported: so
- * both must have the same. Says what is not, once, and returns false then. */
-static bool may_fork(struct supervisor *supervisor, const struct worker *worker,
-                     const struct start *start)
+/* A fork has what the warm program imported, and any library may read any variable when it is imported:
+ * so both must have the same. Reports the first difference, once, and returns false then. */
+static bool may_fork(struct here *here, const struct worker *worker, const struct start *start)
 {
-    const struct spec_component *component = worker_component(supervisor, worker);
-    const struct spec_process *first = &supervisor->spec.processes[component->first_process];
-    const struct spec_process *process = worker_process(supervisor, worker);
+    const struct spec_component *component = worker_component(here->watcher, worker);
+    const struct spec_process *first = &here->watcher->spec.processes[component->first_process];
+    const struct spec_process *process = worker_process(here->watcher, worker);
     if (start->handed_count != 1) {
-        say_cold(supervisor, worker->component, "rank %d has ports that are handed over",
-                 worker->rank);
+        report_cold(here, worker->component, "rank %d has ports that are handed over",
+                    worker->rank);
         return false;
     }
     if (!is_same_command(&process->argv, &first->argv)) {
-        say_cold(supervisor, worker->component, "rank %d has another command than rank 0",
-                 worker->rank);
+        report_cold(here, worker->component, "rank %d has another command than rank 0",
+                    worker->rank);
         return false;
     }
-    struct strview other = find_other(&process->env, &first->env);
+    struct strview other = find_other(component, &process->env, &first->env);
     if (other.len == 0)
-        other = find_other(&first->env, &process->env);
+        other = find_other(component, &first->env, &process->env);
     if (other.len > 0)
-        say_cold(supervisor, worker->component, "rank %d has another %s than rank 0", worker->rank,
-                 quote(other).text);
+        report_cold(here, worker->component, "rank %d has another %s than rank 0", worker->rank,
+                    quote(other).text);
     return other.len == 0;
 }
 
 /* --- the forker --- */
 
 /* The environment of a process without what is its own; NULL without memory. */
-static char **shared_environment(const struct start *start)
+static char **shared_environment(const struct spec_component *component, const struct start *start)
 {
     size_t count = 0;
     while (start->env[count])
         count++;
     char **shared = calloc(count + 1, sizeof *shared), **at = shared;
     for (char *const *entry = start->env; shared && *entry; entry++)
-        if (!is_variable_of_one_process(name_of(*entry)))
+        if (!is_own(component, name_of(*entry)))
             *at++ = *entry;
     return shared;
 }
 
-static bool open_forker(struct supervisor *supervisor, const struct worker *worker,
-                        const struct start *start, const int logs[2])
+static bool open_forker(struct here *here, const struct worker *worker, const struct start *start,
+                        const int logs[2])
 {
-    const struct spec_component *component = worker_component(supervisor, worker);
-    struct component_run *run = &supervisor->components[worker->component];
+    const struct spec_component *component = worker_component(here->watcher, worker);
+    struct component_run *run = &here->watcher->components[worker->component];
     char *argv[FORKER_WORDS_MAX + 1] = {NULL};
     int ends[2];
     const char *word = component->forker.first;
     for (uint32_t i = 0; i < component->forker.count; i++, word = spec_next(word))
         argv[i] = (char *)(uintptr_t)word;
-    char **env = shared_environment(start);
-    if (!env || !channel_pair(ends)) {
+    char **env = shared_environment(component, start);
+    if (!env || !socket_pair_open(ends)) {
         free(env);
         return false;
     }
     struct spawn spawn = {.paths = (const char *const[]){argv[0], NULL},
                           .argv = argv,
                           .env = env,
-                          .fd = {supervisor->null, logs[0], logs[1]},
+                          .fd = {here->watcher->null, logs[0], logs[1]},
                           .handed = &ends[1],
                           .handed_count = 1,
-                          .nofile = &supervisor->nofile};
+                          .nofile = &here->nofile};
     struct spawned spawned = spawn_process(&spawn);
     free(env);
     close(ends[1]);
     if (spawned.pidfd >= 0)
-        close(
-            spawned
-                .pidfd); /* its end is the end of its channel; it is reaped like any adopted one */
-    if (spawned.failed == SPAWN_OK && supervisor_watch(supervisor, ends[0], EPOLLIN)) {
+        close(spawned
+                  .pidfd); /* its end is the end of its socket; it is reaped like any adopted one */
+    if (spawned.failed == SPAWN_OK && watcher_watch(here->watcher, ends[0], EPOLLIN)) {
         run->forker = ends[0];
         return true;
     }
@@ -184,40 +192,40 @@ static int environment_file(const struct start *start)
     return file;
 }
 
-static bool ask(const struct supervisor *supervisor, const struct worker *worker,
-                const struct start *start, const int logs[2], int forker)
+static bool ask(const struct here *here, const struct worker *worker, const struct start *start,
+                const int logs[2], int forker)
 {
     int32_t numbers[3] = {worker->rank, worker->life, (int32_t)getpid()};
     struct text body = TEXT_INIT;
     text_append(&body, (const char *)numbers, sizeof numbers);
-    spec_put_string(&body, sv_from(worker_process(supervisor, worker)->cwd));
+    spec_put_string(&body, sv_from(worker_process(here->watcher, worker)->cwd));
     int fds[4] = {logs[0], logs[1], start->ends[1], environment_file(start)};
-    bool is_sent = !body.has_failed && fds[3] >= 0 &&
-                   channel_send_many(forker, FORK_ONE, body.bytes, body.len, fds, 4) == CHANNEL_OK;
+    bool is_sent =
+        !body.has_failed && fds[3] >= 0 &&
+        socket_pair_send_many(forker, FORK_ONE, body.bytes, body.len, fds, 4) == SOCKET_PAIR_OK;
     if (fds[3] >= 0)
         close(fds[3]);
     text_release(&body);
     return is_sent;
 }
 
-bool forks_take(struct supervisor *supervisor, struct worker *worker, struct start *start,
-                const int logs[2])
+bool forks_take(struct here *here, struct worker *worker, struct start *start, const int logs[2])
 {
-    const struct spec_component *component = worker_component(supervisor, worker);
-    struct component_run *run = &supervisor->components[worker->component];
+    const struct spec_component *component = worker_component(here->watcher, worker);
+    struct component_run *run = &here->watcher->components[worker->component];
     if (component->forker.count == 0 || run->is_cold || start->ends[1] < 0)
         return false;
-    if (!may_fork(supervisor, worker, start))
+    if (!may_fork(here, worker, start))
         return false;
-    if (run->forker < 0 && !open_forker(supervisor, worker, start, logs)) {
-        say_cold(supervisor, worker->component, "its warm program cannot be started: %s",
-                 strerror(errno));
+    if (run->forker < 0 && !open_forker(here, worker, start, logs)) {
+        report_cold(here, worker->component, "its warm program cannot be started: %s",
+                    strerror(errno));
         run->is_cold = true;
         return false;
     }
-    if (!ask(supervisor, worker, start, logs, run->forker)) {
-        say_cold(supervisor, worker->component, "its warm program cannot be asked: %s",
-                 strerror(errno));
+    if (!ask(here, worker, start, logs, run->forker)) {
+        report_cold(here, worker->component, "its warm program cannot be asked: %s",
+                    strerror(errno));
         return false;
     }
     worker->state = WORKER_FORKING;
@@ -227,81 +235,85 @@ bool forks_take(struct supervisor *supervisor, struct worker *worker, struct sta
     return true;
 }
 
-/* --- what it says --- */
+/* --- messages of a forker --- */
 
-static void bear(struct supervisor *supervisor, int32_t component, const struct born *born)
+static void adopt(struct here *here, int32_t component, const struct forked *forked)
 {
-    const struct spec_component *spec = &supervisor->spec.components[component];
-    if (born->rank < 0 || born->rank >= spec->process_count || born->pid <= 0)
+    const struct spec_component *spec = &here->watcher->spec.components[component];
+    if (forked->rank < 0 || forked->rank >= spec->process_count || forked->pid <= 0)
         return;
-    struct worker *worker = &supervisor->workers[spec->first_process + born->rank];
-    if (worker->state != WORKER_FORKING || worker->life != born->life) {
-        (void)kill(born->pid, SIGKILL); /* the run was ended meanwhile; it is our own descendant */
+    struct worker *worker = &here->watcher->workers[spec->first_process + forked->rank];
+    if (worker->state != WORKER_FORKING || worker->life != forked->life) {
+        (void)kill(forked->pid,
+                   SIGKILL); /* the run was ended meanwhile; it is our own descendant */
         return;
     }
-    supervisor->components[component].forking--;
-    struct spawned spawned = {.pid = born->pid, .pidfd = pidfd_open(born->pid, 0)};
-    worker_begins(supervisor, worker, &spawned, worker->driver_end);
+    here->watcher->components[component].forking--;
+    struct spawned spawned = {.pid = forked->pid, .pidfd = pidfd_open(forked->pid, 0)};
+    here_began(here, worker, &spawned, NULL, worker->driver_end);
 }
 
-/* Those that were to be forked are executed. */
-static void go_cold(struct supervisor *supervisor, int32_t component, const char *why)
+/* Workers that were to be forked are executed instead. */
+static void go_cold(struct here *here, int32_t component, const char *why)
 {
-    const struct spec_component *spec = &supervisor->spec.components[component];
-    struct component_run *run = &supervisor->components[component];
-    forks_close(supervisor, run);
+    const struct spec_component *spec = &here->watcher->spec.components[component];
+    struct component_run *run = &here->watcher->components[component];
+    forks_close(here, run);
     run->forking = 0;
     if (run->is_cold)
         return;
     run->is_cold = true;
-    say_cold(supervisor, component, "%s", why);
+    report_cold(here, component, "%s", why);
     for (int32_t i = 0; i < spec->process_count; i++) {
-        struct worker *worker = &supervisor->workers[spec->first_process + i];
+        struct worker *worker = &here->watcher->workers[spec->first_process + i];
         if (worker->state != WORKER_FORKING)
             continue;
         close(worker->driver_end);
         worker->state = WORKER_WAITING;
-        worker->life--;
-        if (!supervisor->is_start_over)
-            (void)worker_start(supervisor, worker);
+        if (here->watcher->is_start_over)
+            worker->life--;
+        else
+            (void)here_begin(here, worker);
     }
 }
 
-static void hear_one(struct supervisor *supervisor, int32_t component)
+static void read_one(struct here *here, int32_t component)
 {
-    struct component_run *run = &supervisor->components[component];
+    struct component_run *run = &here->watcher->components[component];
     struct message message;
-    struct born born;
-    enum channel_result result = CHANNEL_OK;
-    while (run->forker >= 0 && (result = channel_receive(run->forker, &message)) == CHANNEL_OK) {
+    struct forked forked;
+    enum socket_pair_result result = SOCKET_PAIR_OK;
+    while (run->forker >= 0 &&
+           (result = socket_pair_receive(run->forker, &message)) == SOCKET_PAIR_OK) {
         if (message.fd >= 0)
             close(message.fd);
-        if (message.type == FORK_BORN && message.len == sizeof born) {
-            memcpy(&born, message.body, sizeof born);
-            bear(supervisor, component, &born);
+        if (message.type == FORK_STARTED && message.len == sizeof forked) {
+            memcpy(&forked, message.body, sizeof forked);
+            adopt(here, component, &forked);
         } else if (message.type == FORK_COLD) {
             char why[160];
             snprintf(why, sizeof why, "%.*s", (int)message.len, message.body);
-            go_cold(supervisor, component, why);
+            go_cold(here, component, why);
         }
     }
-    if (run->forker >= 0 && result != CHANNEL_AGAIN)
-        go_cold(supervisor, component, "its warm program has ended");
+    if (run->forker >= 0 && result != SOCKET_PAIR_AGAIN)
+        go_cold(here, component, "its warm program has ended");
 }
 
-bool forks_hear(struct supervisor *supervisor, int fd)
+bool forks_read(struct here *here, int fd)
 {
     bool is_theirs = fd < 0;
-    for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
-        struct component_run *run = &supervisor->components[c];
+    for (int32_t c = 0; c < here->watcher->spec.component_count; c++) {
+        struct component_run *run = &here->watcher->components[c];
         if (run->forker < 0 || (fd >= 0 && run->forker != fd))
             continue;
         is_theirs = true;
-        hear_one(supervisor, c);
-        /* Who lives once needs no forker any more; the next life is another matter. */
-        if (run->forking == 0 && run->next_rank == supervisor->spec.components[c].process_count &&
-            supervisor->spec.components[c].restart == RESTART_NEVER)
-            forks_close(supervisor, run);
+        read_one(here, c);
+        /* A component whose workers live once needs no forker any more; a restart would. */
+        if (run->forking == 0 &&
+            run->next_rank == here->watcher->spec.components[c].process_count &&
+            here->watcher->spec.components[c].restart == SPEC_RESTART_NEVER)
+            forks_close(here, run);
     }
     return is_theirs;
 }

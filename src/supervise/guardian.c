@@ -1,11 +1,11 @@
-/* guardian.c - the process above a run's supervisor, small enough to be right.
+/* guardian.c - the process above a supervisor or an agent, small enough to be right.
  *
- * It does one thing: when the supervisor ends, however it ends, nothing of the run is left. It is a
- * subreaper, so that orphans of a killed supervisor become its children; it stands outside the run's
- * control group, so that it can empty it. It is told everything by the descriptors it is born with,
- * and speaks to nobody, but to say why there is no supervisor. */
+ * It does one thing: when the process below it ends, however it ends, nothing of it is left. It is a
+ * subreaper, so that orphans of a killed supervisor become its children. It stands outside the run's control
+ * group, so that it can empty it. It sends nothing, except the reason when there is no process below it. */
+#include "supervise/guardian.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,16 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rpc/channel.h"
-#include "rpc/control.h"
+#include "base/cure.h"
+#include "rpc/control_socket.h"
+#include "rpc/socket_pair.h"
 #include "supervise/clock.h"
-#include "supervise/doors.h"
-#include "supervise/lost.h"
 #include "supervise/oom.h"
-#include "supervise/part_dir.h"
 #include "supervise/spawn.h"
-#include "supervise/supervisor.h"
 #include "supervise/sweep.h"
+#include "supervise/watcher.h"
 
 enum {
     PATIENCE_MS = 700, /* for a supervisor whose driver died to end the run by itself */
@@ -34,19 +32,20 @@ enum {
 };
 
 struct guardian {
+    const struct guarded *guarded;
     struct cgroup cgroup;
-    pid_t supervisor;
+    pid_t supervisor; /* or the agent */
     int supervisor_fd;
     int signals;
 };
 
-/* The one thing it ever says: why there is no supervisor to say it. */
+/* The only message of a guardian: why there is no supervisor to send one. */
 static void refuse(const char *step, const char *cure)
 {
     struct roost_error err = {.code = ROOST_ERR_ENGINE};
     snprintf(err.message, sizeof err.message, "cannot %s: %s", step, strerror(errno));
     snprintf(err.hint, sizeof err.hint, "raise the limit of %s", cure);
-    (void)channel_send(GUARDIAN_CHANNEL, MSG_REFUSED, &err, sizeof err, -1);
+    (void)socket_pair_send(GUARDIAN_SOCKET, MSG_REFUSED, &err, sizeof err, -1);
 }
 
 /* In the child: becomes the supervisor. */
@@ -64,8 +63,7 @@ static int become_supervisor(struct guardian *guardian, pid_t parent)
         close(guardian->cgroup.dir);
         guardian->cgroup.dir = -1;
     }
-    return supervisor_main(GUARDIAN_CHANNEL, GUARDIAN_RUN_DIR, GUARDIAN_RUNTIME_DIR, above,
-                           &guardian->cgroup);
+    return guardian->guarded->main(above, &guardian->cgroup);
 }
 
 static void pass_signals(const struct guardian *guardian)
@@ -102,28 +100,53 @@ static void watch(const struct guardian *guardian)
 
 static bool prepare(struct guardian *guardian)
 {
-    guardian->signals = doors_open(GUARDIAN_CHANNEL, GUARDIAN_FD_COUNT);
+    guardian->signals = watcher_block_signals(GUARDIAN_SOCKET, GUARDIAN_FD_COUNT, false);
     return guardian->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-int roost_guardian_main(int argc, char **argv)
+/* Watches the supervisor to its end and reaps it. Its exit status; 1 with *is_killed when it has none. */
+static int await_supervisor(struct guardian *guardian, bool *is_killed)
 {
-    struct guardian guardian = {.cgroup = {.dir = -1}};
+    guardian->supervisor_fd = pidfd_open(guardian->supervisor, 0);
+    if (guardian->supervisor_fd < 0)
+        refuse("watch the supervisor of the run", "open files: ulimit -n");
+    if (!guardian->guarded->keeps_socket)
+        close(GUARDIAN_SOCKET);
+    if (guardian->supervisor_fd < 0)
+        (void)kill(guardian->supervisor, SIGKILL);
+    else
+        watch(guardian);
+    siginfo_t info = {0};
+    (void)waitid(P_PID, (id_t)guardian->supervisor, &info, WEXITED);
+    *is_killed = info.si_code != CLD_EXITED;
+    return *is_killed ? 1 : info.si_status;
+}
+
+/* Ends what is left of the run; false when some of it cannot be ended. */
+static bool empty(struct guardian *guardian, const char *run_id, int64_t patience)
+{
+    char name[CONTROL_NAME_MAX];
+    snprintf(name, sizeof name, "%s.sock", run_id);
+    control_remove(GUARDIAN_RUNTIME_DIR, name); /* a supervisor that was killed left it */
+    cgroup_kill(&guardian->cgroup);
+    bool is_empty = sweep_descendants(patience);
+    return cgroup_remove(&guardian->cgroup, patience) && is_empty;
+}
+
+int guardian_run(const struct guarded *guarded, const char *name, bool wants_cgroup)
+{
+    struct guardian guardian = {.guarded = guarded, .cgroup = {.dir = -1}};
     char score[OOM_SCORE_MAX];
-    bool is_part = argc == 3 && strcmp(argv[2], "part") == 0;
-    /* Whoever starts a part may kill its own children when it ends: it has none of us. */
-    if (is_part && fork() != 0)
+    if (guarded->is_detached && fork() != 0)
         return 0;
-    if (argc != 2 && !is_part)
-        return 2;
     if (!prepare(&guardian)) {
         refuse("open what the guardian of the run needs", "open files: ulimit -n");
         return 2;
     }
     oom_spare(score);
     spawn_restore_score(score);
-    if (strcmp(argv[1], "cgroup") == 0)
-        (void)cgroup_make(&guardian.cgroup, argv[0]);
+    if (wants_cgroup)
+        (void)cgroup_make(&guardian.cgroup, name);
     pid_t self = getpid();
     guardian.supervisor = fork();
     if (guardian.supervisor == 0)
@@ -132,34 +155,31 @@ int roost_guardian_main(int argc, char **argv)
     bool is_killed = false;
     if (guardian.supervisor < 0)
         refuse("create the supervisor's process", "processes: ulimit -u, or pids.max");
-    if (guardian.supervisor > 0) {
-        guardian.supervisor_fd = pidfd_open(guardian.supervisor, 0);
-        if (guardian.supervisor_fd < 0)
-            refuse("watch the supervisor of the run", "open files: ulimit -n");
-        /* The driver must see it close with the supervisor. Whoever carries a part's messages sees it
-         * close when nothing of the part is left, its folder included: it may end us with itself then. */
-        if (!is_part)
-            close(GUARDIAN_CHANNEL);
-        if (guardian.supervisor_fd < 0)
-            (void)kill(guardian.supervisor, SIGKILL);
-        else
-            watch(&guardian);
-        siginfo_t info = {0};
-        (void)waitid(P_PID, (id_t)guardian.supervisor, &info, WEXITED);
-        is_killed = info.si_code != CLD_EXITED;
-        status = is_killed ? 1 : info.si_status;
-    }
+    else
+        status = await_supervisor(&guardian, &is_killed);
     /* What the supervisor has tried in vain is tried once more, not waited for again. */
-    int64_t patience = status == GUARDIAN_NOT_EMPTY ? AGAIN_MS : SWEEP_MS;
-    char name[CONTROL_NAME_MAX];
-    snprintf(name, sizeof name, "%s.sock", argv[0]);
-    control_remove(GUARDIAN_RUNTIME_DIR, name); /* a supervisor that was killed left it */
-    cgroup_kill(&guardian.cgroup);
-    bool is_empty = sweep_descendants(patience);
-    is_empty = cgroup_remove(&guardian.cgroup, patience) && is_empty;
-    if (is_part)
-        part_dir_remove(GUARDIAN_RUN_DIR);
-    else if (is_killed)
-        lost_record(GUARDIAN_RUN_DIR, LOST_END_OPEN); /* the driver writes the end, if it lives */
+    bool is_empty = empty(&guardian, name, status == GUARDIAN_NOT_EMPTY ? AGAIN_MS : SWEEP_MS);
+    guarded->clean(is_killed);
     return !is_empty ? GUARDIAN_NOT_EMPTY : status == GUARDIAN_NOT_EMPTY ? 0 : status;
+}
+
+/* --- for the process that starts a guardian --- */
+
+void guardian_report_start(struct diag *diag, const char *program, const struct spawned *spawned,
+                           const char *cure)
+{
+    if (spawned->failed == SPAWN_EXEC) {
+        diag_error(diag, ROOST_ERR_ENGINE, (struct place){0},
+                   "cannot run the program '%s' as the guardian of the run: %s",
+                   quote(sv_from(program)).text, strerror(spawned->error));
+        diag_hint(diag, "%s", cure);
+        return;
+    }
+    diag_error(diag, ROOST_ERR_ENGINE, (struct place){0},
+               "cannot start the guardian of the run: cannot %s: %s",
+               spawn_step_word(spawned->failed), strerror(spawned->error));
+    if (spawned->failed == SPAWN_CLONE)
+        diag_hint(diag, "raise the limit of processes: ulimit -u, or pids.max");
+    else
+        diag_hint(diag, "%s", cure_of_descriptor(spawned->error).text);
 }

@@ -1,8 +1,9 @@
-/* lost.c - a slot for each process, written when a life begins; read when the supervisor is gone.
+/* lost.c - a slot for each process, which the supervisor writes when a life begins. The guardian, the
+ * driver or `roost ps` reads it when the supervisor was killed.
  *
- * Slots divide the pages of a file, so that a writer who is killed leaves each one as it was or as it
- * should be. What a life's slot says is compared with the records: the supervisor may have come to
- * write one just before it was killed. */
+ * Slots divide the pages of a file, so that a writer that is killed leaves each slot as it was or as it
+ * should be. Slots are compared with the records: the supervisor may have written a record just before
+ * it was killed. */
 #include "supervise/lost.h"
 
 #include <errno.h>
@@ -23,12 +24,12 @@ static const char slots_name[] = ".lives";
 enum { SLOT_LEN = 128, FILE_MAX = 1 << 30 };
 
 struct slot {
-    struct record_name name; /* life 0 = it has none to tell of */
+    struct record_name name; /* life 0 = no life has begun */
     bool is_recorded;
     int64_t started_at;
 };
 
-_Static_assert(sizeof(struct slot) <= SLOT_LEN, "a slot stays within its part of a page");
+_Static_assert(sizeof(struct slot) <= SLOT_LEN, "a slot stays within its share of a page");
 
 int lost_open(int run_dir, int32_t process_count)
 {
@@ -102,7 +103,7 @@ static struct slot *read_slots(int run_dir, size_t *out_count)
     return slots;
 }
 
-/* Marks what has a record, and whether the run has its end. A line that its writer did not end is none: it is
+/* Marks the lives that have a record, and whether the run has its end. A last line without a newline is
  * cut off. False when the records cannot be read. */
 static bool mark_recorded(int records, struct slot *slots, size_t count, bool *has_end)
 {
@@ -129,7 +130,7 @@ static bool mark_recorded(int records, struct slot *slots, size_t count, bool *h
     return is_read;
 }
 
-/* False on a disk that is full: whoever looks next may have better luck. */
+/* False on a full disk: the next process that looks may have better luck. */
 static bool write_line(int records, struct text *line)
 {
     bool is_written = !line->has_failed && file_write(records, line->bytes, line->len);

@@ -104,7 +104,7 @@ TEST(lives_without_a_record_are_lost_and_the_others_are_left_alone)
     end(&folder);
 }
 
-TEST(what_is_lost_is_told_once_however_often_it_is_asked_for)
+TEST(a_lost_life_is_recorded_once_however_often_it_is_looked_for)
 {
     struct folder folder;
     begin(&folder, 1);
@@ -193,7 +193,7 @@ TEST(without_records_or_without_slots_nothing_is_written)
 }
 
 RUN_TESTS(cmocka_unit_test(lives_without_a_record_are_lost_and_the_others_are_left_alone),
-          cmocka_unit_test(what_is_lost_is_told_once_however_often_it_is_asked_for),
+          cmocka_unit_test(a_lost_life_is_recorded_once_however_often_it_is_looked_for),
           cmocka_unit_test(a_run_gets_one_end_whoever_writes_it_first),
           cmocka_unit_test(several_who_look_at_once_write_it_once),
           cmocka_unit_test(a_record_that_was_cut_short_is_written_anew),

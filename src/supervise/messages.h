@@ -1,51 +1,50 @@
-/* messages.h - what driver and supervisor say to each other over their channel.
+/* messages.h - the messages between driver and supervisor, and between supervisor and agents.
  *
- * A run on several nodes has a supervisor where its driver is, which decides, and a part on every node:
- * a supervisor that starts, watches and ends processes when it is told to. Between them stands the
- * bridge, a program that reaches the nodes and carries messages without reading them. */
+ * A run on several nodes has a supervisor beside its driver, which decides, and an agent on every node,
+ * which starts, watches and ends processes on request. Between them is the bridge, a program that
+ * reaches the nodes and forwards messages without reading them. */
 #ifndef SUPERVISE_MESSAGES_H
 #define SUPERVISE_MESSAGES_H
 
+#include <roost/engine/agent.h>
 #include <roost/launch.h>
-#include <roost/part.h>
 
 enum {
     RUN_ID_MAX = 32,
-    PART_BODY_MAX = 32 * 1024 - 64, /* of what is wrapped in MSG_PART */
+    AGENT_BODY_MAX = 32 * 1024 - 64, /* of what is wrapped in MSG_AGENT */
     RUNTIME_PATH_MAX = 4096,
     /* Descriptors that a guardian finds open: its only input. */
-    GUARDIAN_CHANNEL = 3,
+    GUARDIAN_SOCKET = 3,
     GUARDIAN_RUN_DIR = 4,
     GUARDIAN_RUNTIME_DIR = 5,
     GUARDIAN_DRIVER = 6, /* a pidfd */
-    GUARDIAN_NAMESPACE =
-        7, /* the locked file of the run's namespace, unless somebody else holds it:
-                               held, never used */
+    /* The locked file of the run's namespace, unless another process holds it: kept open, never used. */
+    GUARDIAN_NAMESPACE = 7,
     GUARDIAN_FD_COUNT = 5,
     GUARDIAN_NOT_EMPTY = 3, /* exit status: something of the run could not be killed */
 };
 
 enum message_type {
     /* from the driver */
-    MSG_SETUP = 1, /* struct setup, and a memory file of struct roost_port_want */
-    MSG_START,     /* a memory file, see spec.h */
-    MSG_SIGNAL,    /* int32_t */
-    MSG_TELL,      /* struct tell: a signal for one process */
-    MSG_STOP,      /* int32_t: the signal to ask with */
+    MSG_SETUP = 1,  /* struct setup, and a memory file of struct roost_port_want */
+    MSG_START,      /* a memory file, see spec.h */
+    MSG_SIGNAL,     /* int32_t */
+    MSG_SIGNAL_ONE, /* struct life_request: a signal for one process */
+    MSG_STOP,       /* int32_t: the signal to ask with */
     MSG_KILL,
     /* from the supervisor */
     MSG_HELLO, /* struct hello, and a pidfd of the supervisor */
     MSG_PORTS, /* int32_t each: the next of the first ports of all wants */
-    MSG_EVENTS, /* struct roost_event each, cut behind its message and led by its length; perhaps with
-                   a descriptor, which is the driver's end of the channel of the life that the first
-                   one tells of */
+    /* struct roost_event each, cut after its message and led by its length (outbox.h). A descriptor that
+     * comes along is the driver's end of the socket of the life that the first event is about. */
+    MSG_EVENTS,
     MSG_REFUSED, /* struct roost_error: the run cannot be started */
-    /* between driver, supervisor and bridge */
-    MSG_PART = ROOST_PART_MESSAGE, /* struct roost_part_head, then what is for or from a part */
-    /* to a part */
-    MSG_BEGIN, /* struct tell, without a signal: this life of a process begins */
-    MSG_END,   /* nothing more is wanted of it */
-    /* from a part */
+    /* between driver, supervisor and bridge: struct roost_agent_head, then what is for or from an agent */
+    MSG_AGENT = ROOST_AGENT_MESSAGE,
+    /* to an agent */
+    MSG_BEGIN, /* struct life_request, without a signal: this life of a process begins */
+    MSG_END,   /* the agent is to end */
+    /* from an agent */
     MSG_LOG /* struct log_piece, then bytes that a process has written */
 };
 
@@ -57,13 +56,12 @@ struct setup {
     int32_t want_count;
     int32_t process_count;
     int32_t port_base;
-    int32_t part_count; /* nodes of the run; 0 = all of it is here */
+    int32_t agent_count; /* of the run; 0 = its workers are on this machine */
     bool keeps_going;
-    bool has_channels; /* to each process, see roost/group.h */
-    bool is_part;      /* it decides nothing */
+    bool has_sockets; /* to each process, see roost/group.h */
 };
 
-struct tell {
+struct life_request {
     int32_t component, rank, life, signal;
 };
 
@@ -72,7 +70,7 @@ struct log_piece {
     int64_t offset;
 };
 
-/* An event that parts alone send: they cannot go on, and what follows is decided elsewhere. */
+/* An event that only agents send: they cannot go on. The supervisor decides what follows. */
 enum { EVENT_FAILED = ROOST_EVENT_FINISHED + 1 };
 
 struct hello {
@@ -80,8 +78,5 @@ struct hello {
     int32_t guardian_pid;
     char cgroup[1024]; /* its path, "" = none */
 };
-
-/* The next event of a MSG_EVENTS, from *read of its bytes on; false when there is none. */
-bool message_take_event(const char *bytes, size_t len, size_t *read, struct roost_event *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* oom.c - the counter "oom_kill", in memory.events of a control group or in /proc/vmstat. A run's own
- * group has the file only where somebody delegated the memory controller to it. And the number that the
- * kernel adds to what it takes for the size of a process. */
+/* oom.c - reads the counter "oom_kill", in memory.events of a control group or in /proc/vmstat, and
+ * writes oom_score_adj, which the kernel adds to its estimate of a process's size. A run's own group
+ * has memory.events only where the memory controller was delegated to it. */
 #include "supervise/oom.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ int64_t oom_count(int cgroup_dir, const char *proc)
 
 void oom_spare(char out[OOM_SCORE_MAX])
 {
-    /* Below what it was born with takes a privilege; back to nothing it may go if it was raised. */
+    /* Below what it started with takes a privilege; back to nothing it may go if it was raised. */
     static const char *const wanted[] = {"-900", "0"};
     int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, out, OOM_SCORE_MAX - 1) : -1;

@@ -1,18 +1,18 @@
-/* outbox.c - what the supervisor tells: events to the driver, records to the run's own file.
+/* outbox.c - the queue of events in supervisor and agent, and how a receiver reads it.
  *
- * The driver may be slow, or stopped in a debugger; workers must not feel it. Events wait here and go
- * out as the channel takes them. */
-#include <errno.h>
-#include <signal.h>
+ * An event is cut after its message and led by its length, so that a thousand short events cost little. */
+#include "supervise/outbox.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "rpc/channel.h"
-#include "supervise/record.h"
-#include "supervise/supervisor.h"
+#include "rpc/socket_pair.h"
+#include "supervise/messages.h"
+#include "supervise/spec.h"
+#include "supervise/watcher.h"
 
 struct roost_event outbox_event(enum roost_event_kind kind, const struct worker *worker)
 {
@@ -27,69 +27,62 @@ struct roost_event outbox_event(enum roost_event_kind kind, const struct worker 
     return event;
 }
 
-/* A driver that does not hear everything hears nothing more: the run ends. */
-static void lose_words(struct supervisor *supervisor)
+/* --- queueing --- */
+
+static int32_t event_len(const struct roost_event *event)
 {
-    supervisor->outbox.has_failed = false;
-    supervisor->is_driver_gone = true;
-    lives_kill(supervisor, "");
+    return (int32_t)(offsetof(struct roost_event, message) + strlen(event->message) + 1);
 }
 
-void outbox_put(struct supervisor *supervisor, const struct roost_event *event)
+static void lose_event(struct outbox *outbox)
 {
-    if (supervisor->is_driver_gone)
-        return;
-    int32_t len = (int32_t)(offsetof(struct roost_event, message) + strlen(event->message) + 1);
-    if (outbox_is_empty(supervisor)) {
-        supervisor->outbox.len = 0;
-        supervisor->outbox_sent = 0;
-        supervisor->ship_mark = 0;
-    }
-    if (!text_reserve(&supervisor->outbox, sizeof len + (size_t)len)) {
-        lose_words(supervisor);
-        return;
-    }
-    spec_put_int(&supervisor->outbox, len);
-    text_append(&supervisor->outbox, (const char *)event, (size_t)len);
+    outbox->events.has_failed = false;
+    outbox->is_closed = outbox->has_lost = true;
 }
 
-static bool add_parcel(struct supervisor *supervisor, size_t at, int fd)
+void outbox_put(struct outbox *outbox, const struct roost_event *event)
 {
-    if (supervisor->parcel_count == supervisor->parcel_room) {
-        size_t room = supervisor->parcel_room ? 2 * supervisor->parcel_room : 64;
-        struct parcel *grown = reallocarray(supervisor->parcels, room, sizeof *grown);
+    if (outbox->is_closed)
+        return;
+    int32_t len = event_len(event);
+    if (outbox_is_empty(outbox))
+        outbox->events.len = outbox->sent = outbox->mark = 0;
+    if (!text_reserve(&outbox->events, sizeof len + (size_t)len)) {
+        lose_event(outbox);
+        return;
+    }
+    spec_put_int(&outbox->events, len);
+    text_append(&outbox->events, (const char *)event, (size_t)len);
+}
+
+static bool attach(struct outbox *outbox, size_t at, int fd)
+{
+    if (outbox->attachment_count == outbox->attachment_room) {
+        size_t room = outbox->attachment_room ? 2 * outbox->attachment_room : 64;
+        struct attachment *grown = reallocarray(outbox->attachments, room, sizeof *grown);
         if (!grown)
             return false;
-        supervisor->parcels = grown;
-        supervisor->parcel_room = room;
+        outbox->attachments = grown;
+        outbox->attachment_room = room;
     }
-    supervisor->parcels[supervisor->parcel_count++] = (struct parcel){at, fd};
+    outbox->attachments[outbox->attachment_count++] = (struct attachment){at, fd};
     return true;
 }
 
-void outbox_put_with(struct supervisor *supervisor, const struct roost_event *event, int fd)
+void outbox_put_with(struct outbox *outbox, const struct roost_event *event, int fd)
 {
-    outbox_put(supervisor, event);
-    size_t len =
-        sizeof(int32_t) + offsetof(struct roost_event, message) + strlen(event->message) + 1;
-    if (supervisor->is_driver_gone) {
+    outbox_put(outbox, event);
+    size_t len = sizeof(int32_t) + (size_t)event_len(event);
+    if (outbox->is_closed) {
         close(fd);
-    } else if (!add_parcel(supervisor, supervisor->outbox.len - len, fd)) {
+    } else if (!attach(outbox, outbox->events.len - len, fd)) {
         close(fd);
-        lose_words(supervisor);
+        lose_event(outbox);
     }
 }
 
-void outbox_release(struct supervisor *supervisor)
-{
-    for (size_t i = 0; i < supervisor->parcel_count; i++)
-        close(supervisor->parcels[i].fd);
-    free(supervisor->parcels);
-    text_release(&supervisor->outbox);
-}
-
-void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
-                const struct worker *worker, enum roost_code code, const char *format, ...)
+void outbox_report(struct outbox *outbox, enum roost_event_kind kind, const struct worker *worker,
+                   enum roost_code code, const char *format, ...)
 {
     struct roost_event event = outbox_event(kind, worker);
     va_list list;
@@ -97,79 +90,94 @@ void outbox_say(struct supervisor *supervisor, enum roost_event_kind kind,
     va_start(list, format);
     vsnprintf(event.message, sizeof event.message, format, list);
     va_end(list);
-    outbox_put(supervisor, &event);
+    outbox_put(outbox, &event);
 }
 
-/* Whole events, as many as one message holds, up to the next one that has a descriptor: a message
- * carries one, for its first event. */
-static size_t packet_len(const struct text *outbox, size_t from, size_t end, size_t next_parcel)
+void outbox_release(struct outbox *outbox)
+{
+    for (size_t i = 0; i < outbox->attachment_count; i++)
+        close(outbox->attachments[i].fd);
+    free(outbox->attachments);
+    text_release(&outbox->events);
+}
+
+/* --- sending --- */
+
+/* Whole events, as many as one message holds, up to the next one that has a descriptor: a message carries
+ * one descriptor, for its first event. */
+static size_t packet_len(const struct text *events, size_t from, size_t end, size_t next_attachment)
 {
     size_t to = from;
-    while (to < end && (to == from || to < next_parcel)) {
+    while (to < end && (to == from || to < next_attachment)) {
         int32_t len;
-        memcpy(&len, outbox->bytes + to, sizeof len);
-        if (to - from + sizeof len + (size_t)len > PART_BODY_MAX)
+        memcpy(&len, events->bytes + to, sizeof len);
+        if (to - from + sizeof len + (size_t)len > AGENT_BODY_MAX)
             break;
         to += sizeof len + (size_t)len;
     }
     return to - from;
 }
 
-void outbox_flush(struct supervisor *supervisor)
+static void flush_until(struct outbox *outbox, size_t end)
 {
-    struct text *outbox = &supervisor->outbox;
-    size_t sent = 0; /* parcels */
-    size_t end = outbox->len;
-    if (supervisor->setup.is_part && !supervisor->is_driver_gone) {
-        /* What a process wrote is there before its end is told. */
-        if (!part_logs_ship(supervisor))
-            return;
-        end = supervisor->ship_mark;
-    }
-    while (!supervisor->is_driver_gone && supervisor->outbox_sent < end) {
-        const struct parcel *parcel = &supervisor->parcels[sent];
-        bool has_parcel = sent < supervisor->parcel_count && parcel->at == supervisor->outbox_sent;
-        size_t next = sent + has_parcel;
+    size_t attached = 0; /* attachments that are sent */
+    while (!outbox->is_closed && outbox->sent < end) {
+        const struct attachment *attachment = &outbox->attachments[attached];
+        bool has_fd = attached < outbox->attachment_count && attachment->at == outbox->sent;
+        size_t next = attached + has_fd;
         size_t len =
-            packet_len(outbox, supervisor->outbox_sent, end,
-                       next < supervisor->parcel_count ? supervisor->parcels[next].at : SIZE_MAX);
-        enum channel_result result =
-            channel_send(supervisor->channel, MSG_EVENTS, outbox->bytes + supervisor->outbox_sent,
-                         len, has_parcel ? parcel->fd : -1);
-        if (result == CHANNEL_AGAIN)
+            packet_len(&outbox->events, outbox->sent, end,
+                       next < outbox->attachment_count ? outbox->attachments[next].at : SIZE_MAX);
+        enum socket_pair_result result =
+            socket_pair_send(outbox->socket, MSG_EVENTS, outbox->events.bytes + outbox->sent, len,
+                             has_fd ? attachment->fd : -1);
+        if (result == SOCKET_PAIR_AGAIN)
             break;
-        if (result != CHANNEL_OK)
-            supervisor->is_driver_gone = true;
-        supervisor->outbox_sent += len;
-        if (has_parcel)
-            close(supervisor->parcels[sent++].fd);
+        if (result != SOCKET_PAIR_OK)
+            outbox->is_closed = true;
+        outbox->sent += len;
+        if (has_fd)
+            close(outbox->attachments[attached++].fd);
     }
-    if (sent == 0)
+    if (attached == 0)
         return;
-    supervisor->parcel_count -= sent;
-    memmove(supervisor->parcels, supervisor->parcels + sent,
-            supervisor->parcel_count * sizeof *supervisor->parcels);
+    outbox->attachment_count -= attached;
+    memmove(outbox->attachments, outbox->attachments + attached,
+            outbox->attachment_count * sizeof *outbox->attachments);
 }
 
-void outbox_record(struct supervisor *supervisor, const struct roost_event *event)
+void outbox_flush(struct outbox *outbox)
 {
-    struct text line = TEXT_INIT;
-    if (supervisor->setup.is_part)
-        return;
-    if (event->kind == ROOST_EVENT_FINISHED)
-        record_put_end(&line, supervisor->has_failed, event->component < 0 ? event->signal : 0,
-                       event->ended_at);
-    else
-        record_put_life(&line, supervisor->spec.components[event->component].name, event);
-    const char *bytes = text_string(&line);
-    /* A line is whole or, on a full disk, not there. */
-    if (bytes && !file_write(supervisor->records, bytes, line.len)) {
-        int error = errno;
-        (void)!ftruncate(supervisor->records, supervisor->records_len);
-        outbox_say(supervisor, ROOST_EVENT_PROBLEM, NULL, ROOST_ERR_IO,
-                   "cannot write the exit record of a process: %s", strerror(error));
-    } else if (bytes) {
-        supervisor->records_len += (int64_t)line.len;
+    flush_until(outbox, outbox->events.len);
+}
+
+void outbox_mark(struct outbox *outbox)
+{
+    outbox->mark = outbox->events.len;
+}
+
+void outbox_flush_marked(struct outbox *outbox)
+{
+    flush_until(outbox, outbox->mark);
+}
+
+/* --- receiving --- */
+
+bool outbox_take_event(const char *bytes, size_t len, size_t *read, struct roost_event *out)
+{
+    int32_t size;
+    size_t least = offsetof(struct roost_event, message) + 1;
+    size_t left = len - *read;
+    if (left < sizeof size)
+        return false;
+    memcpy(&size, bytes + *read, sizeof size);
+    if (size < (int32_t)least || (size_t)size > sizeof *out || (size_t)size > left - sizeof size) {
+        *read = len; /* not an event of ours: nothing after it can be trusted */
+        return false;
     }
-    text_release(&line);
+    *out = (struct roost_event){0};
+    memcpy(out, bytes + *read + sizeof size, (size_t)size);
+    out->message[sizeof out->message - 1] = '\0';
+    *read += sizeof size + (size_t)size;
+    return true;
 }

@@ -1,5 +1,5 @@
-/* proc.c - reads /proc/PID/stat, and /proc/self/fd. A number may belong to another process by now:
- * whoever asks knows that it does not, or does not mind. */
+/* proc.c - reads /proc/PID/stat, /proc/PID/cmdline and /proc/self/fd, for every process of a run. A pid
+ * may belong to another process by now: the caller knows that it does not, or does not mind. */
 #include "supervise/proc.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* proc.h - what the kernel tells of this process, and of others by their numbers. */
+/* proc.h - what the kernel knows about this process, and about others by their pids. */
 #ifndef SUPERVISE_PROC_H
 #define SUPERVISE_PROC_H
 

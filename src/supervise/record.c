@@ -1,12 +1,12 @@
-/* record.c - the words of exit records. The supervisor writes them as lives end; they are read only to
- * learn which were written before a supervisor was lost. */
+/* record.c - the text of exit records. The supervisor writes them as lives end (records.c). Other
+ * processes read them only to learn which were written before a supervisor was killed. */
 #include "supervise/record.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_writer.h"
 #include "base/number.h"
+#include "json/json_writer.h"
 
 struct record_name record_name(const char *component, const struct roost_event *event)
 {
@@ -100,7 +100,7 @@ static bool read_reason(const char *word, enum roost_end *out)
     return false;
 }
 
-/* The rest of a record, behind its name. */
+/* The rest of a record, after its name. */
 static bool read_rest(const char *rest, struct roost_event *event)
 {
     char digits[12], core[8], reason[32];

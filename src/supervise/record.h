@@ -8,7 +8,7 @@
 
 enum { RECORD_COMPONENT_MAX = 64 };
 
-/* What tells one life from all others. */
+/* What distinguishes one life from all others. */
 struct record_name {
     char component[RECORD_COMPONENT_MAX];
     int32_t rank, life, pid;
@@ -26,7 +26,7 @@ void record_put_life(struct text *out, const char *component, const struct roost
 /* The last line of a run that came to its end. */
 void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at);
 
-/* The last line of one that did not, written by whoever found it. */
+/* The last line of a run that did not come to its end, written by the process that found it. */
 void record_put_crash(struct text *out);
 
 /* Whether a line is the last one of a run. */
@@ -36,7 +36,7 @@ bool record_is_end(struct strview line);
  * when there is none. */
 bool record_find(struct strview records, const char *component, struct roost_event *event);
 
-/* Whose record a line is; false when it is nobody's. */
+/* The life that a line is about; false when the line is not a record of a life. */
 bool record_read_name(struct strview line, struct record_name *out);
 
 #endif

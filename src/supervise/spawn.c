@@ -1,5 +1,6 @@
-/* spawn.c - between clone and exec. The parent waits meanwhile, and the child writes where it failed
- * into the parent's own memory: nothing here allocates, locks or leaves by exit(). */
+/* spawn.c - between clone and exec, in every process that starts others. The parent waits meanwhile,
+ * and the child writes into the parent's own memory where it failed: nothing here allocates, locks or
+ * leaves by exit(). */
 #include "supervise/spawn.h"
 
 #include <errno.h>
@@ -30,13 +31,14 @@ const char *spawn_step_word(enum spawn_step step)
     return words[step];
 }
 
-/* Of the whole program: a guardian and its supervisor are killed last, and nobody whom they start. */
-static const char *score_at_birth;
+/* Of the whole program: the kernel kills a guardian and its supervisor last, but not the processes they
+ * start. */
+static const char *score_at_start;
 static size_t score_len;
 
 void spawn_restore_score(const char *score)
 {
-    score_at_birth = score;
+    score_at_start = score;
     score_len = strlen(score);
 }
 
@@ -48,7 +50,7 @@ struct child {
     volatile int error;
 };
 
-/* Without leading zeros: readers of LISTEN_PID take those for an octal number. */
+/* Without leading zeros: a reader of LISTEN_PID takes such a number for octal. */
 static void write_pid(char *out, pid_t pid)
 {
     int len = 1;
@@ -110,8 +112,8 @@ UNCHECKED static void run_program(struct child *child)
     int error = ENOENT;
     for (const char *const *path = spawn->paths; *path; path++) {
         execve(*path, spawn->argv, spawn->env);
-        /* As execvp: a directory of PATH without the program is not the reason to tell when another
-         * one had it and refused. */
+        /* As execvp: when one directory of PATH lacks the program and another one refuses it, the
+         * refusal is the reason to report. */
         if (errno != ENOENT && errno != ENOTDIR)
             error = errno;
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
@@ -126,7 +128,7 @@ UNCHECKED static void restore_score(void)
     int fd = score_len ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    (void)!write(fd, score_at_birth, score_len);
+    (void)!write(fd, score_at_start, score_len);
     close(fd);
 }
 

@@ -1,8 +1,8 @@
-/* spawn.h - one process, from a parent of any size.
+/* spawn.h - starts one process, from a parent of any size.
  *
- * The child shares the parent's memory until it executes (CLONE_VM and CLONE_VFORK), so starting
- * costs the same from a parent of one gigabyte, and a step that fails is told by a plain store. What
- * runs between is async-signal-safe and all of it is in spawn.c. */
+ * The child shares the parent's memory until it executes (CLONE_VM and CLONE_VFORK), so starting costs
+ * the same from a parent of one gigabyte, and the child reports a failed step by a plain store. What
+ * runs in between is async-signal-safe, and all of it is in spawn.c. */
 #ifndef SUPERVISE_SPAWN_H
 #define SUPERVISE_SPAWN_H
 
@@ -52,11 +52,11 @@ struct spawned {
  * borrowed, "" = as its parent. */
 void spawn_restore_score(const char *score);
 
-/* Starts a process: own session, no parent's descriptors, signals as they are at birth, killed when
+/* Starts a process: own session, no parent's descriptors, signals as at start-up, killed when
  * its parent dies. Call it from the main thread: the parent-death signal follows the thread. */
 struct spawned spawn_process(const struct spawn *spawn);
 
-/* /dev/null, for what a process is not to read or write; -1 after saying why it cannot be had. */
+/* /dev/null, for what a process is not to read or write; -1 after reporting why it cannot be had. */
 int spawn_null(struct diag *diag);
 
 #endif

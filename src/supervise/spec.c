@@ -102,7 +102,7 @@ static void get_process(struct cursor *cursor, struct spec_process *out)
     out->first_want = get_count(cursor, INT32_MAX);
     out->want_count = get_count(cursor, INT32_MAX - out->first_want);
     out->rank = get_count(cursor, INT32_MAX);
-    out->part = get_count(cursor, INT32_MAX);
+    out->agent = get_count(cursor, INT32_MAX);
     if (out->argv.count == 0)
         cursor->is_bad = true;
 }
@@ -111,14 +111,17 @@ static void get_component(struct cursor *cursor, struct spec_component *out)
 {
     out->name = get_string(cursor);
     out->base_env = get_list(cursor);
+    out->long_env = get_list(cursor);
     out->after = get_list(cursor);
     out->forker = get_list(cursor);
     if (out->forker.count > FORKER_WORDS_MAX)
         cursor->is_bad = true;
-    out->restart = (enum restart_policy)get_count(cursor, RESTART_ON_FAILURE);
+    out->own = get_list(cursor);
+    out->restart = (enum spec_restart)get_count(cursor, SPEC_RESTART_ON_FAILURE);
     out->restart_max = get_count(cursor, INT32_MAX);
-    out->ready = (enum ready_kind)get_count(cursor, READY_LINE);
+    out->ready = (enum spec_ready)get_count(cursor, SPEC_READY_LINE);
     out->ready_timeout = get_count(cursor, INT32_MAX);
+    out->is_service = get_count(cursor, 1) == 1;
     out->process_count = get_count(cursor, cursor->end - cursor->at);
 }
 

@@ -23,12 +23,15 @@ static void put_component(struct text *out, const char *name, int32_t process_co
 {
     spec_put_string(out, sv_from(name));
     spec_put_list(out, (const char *const[]){"PATH=/bin", NULL});
+    spec_put_list(out, (const char *const[]){"LONG=value", NULL});
     spec_put_list(out, (const char *const[]){"other", NULL});
     spec_put_list(out, (const char *const[]){"warm", "--up", NULL});
-    spec_put_int(out, RESTART_ON_FAILURE);
+    spec_put_list(out, (const char *const[]){"RANK", "ROOST_PORT_*", NULL});
+    spec_put_int(out, SPEC_RESTART_ON_FAILURE);
     spec_put_int(out, 3);
-    spec_put_int(out, READY_PORT);
+    spec_put_int(out, SPEC_READY_PORT);
     spec_put_int(out, 30);
+    spec_put_int(out, 1);
     spec_put_int(out, process_count);
     for (int32_t i = 0; i < process_count; i++)
         put_process(out, "/bin/true", i);
@@ -61,11 +64,15 @@ TEST(a_spec_is_read_as_it_was_written)
     assert_int_equal(spec.process_count, 3);
     assert_string_equal(spec.components[1].name, "other");
     assert_int_equal(spec.components[1].first_process, 2);
-    assert_int_equal(spec.components[0].restart, RESTART_ON_FAILURE);
+    assert_int_equal(spec.components[0].restart, SPEC_RESTART_ON_FAILURE);
     assert_int_equal(spec.components[0].restart_max, 3);
+    assert_true(spec.components[0].is_service);
+    assert_string_equal(spec_string(&spec.components[0].long_env, 0), "LONG=value");
     assert_string_equal(spec.components[0].after.first, "other");
     assert_int_equal(spec.components[0].forker.count, 2);
     assert_string_equal(spec.components[0].forker.first, "warm");
+    assert_int_equal(spec.components[0].own.count, 2);
+    assert_string_equal(spec_next(spec.components[0].own.first), "ROOST_PORT_*");
     const struct spec_process *process = &spec.processes[1];
     assert_int_equal(process->argv.count, 3);
     assert_string_equal(spec_next(process->argv.first), "--rank");

@@ -1,11 +1,12 @@
-/* sweep.c - reads /proc to find whom to end. A pid is only ever signalled while it cannot have been
- * reused: our own children until we reap them, others through a pidfd that is opened first and whose
- * owner is then looked at again. */
+/* sweep.c - reads /proc to find the processes to end, in the guardian, the supervisor, an agent or the
+ * driver. A pid is only ever signalled while it cannot have been reused: our own children until we reap
+ * them, others through a pidfd that is opened first and whose owner is then checked again. */
 #include "supervise/sweep.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,14 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "supervise/cgroup.h"
 #include "supervise/clock.h"
 #include "supervise/proc.h"
 
-enum { REFUSED_MS = 500 }; /* for a process that may not be killed to end by itself */
+enum {
+    REFUSED_MS = 500, /* for a process that may not be killed to end by itself */
+    AGAIN_MS = 500,   /* until a guard that was stopped is continued again */
+};
 
 typedef void (*pid_fn)(void *ctx, pid_t pid);
 
@@ -73,7 +78,7 @@ static void each_child(pid_fn visit, void *ctx)
     fclose(list);
 }
 
-/* Counts those that may be killed: without any there is nothing to wait for. */
+/* Counts the children that may be killed: without any there is nothing to wait for. */
 static void kill_child(void *ctx, pid_t pid)
 {
     int32_t *killed = ctx;
@@ -215,4 +220,50 @@ int32_t sweep_run(const char *run_id, int64_t timeout_ms)
             return total;
         clock_pause_ms(search.killed ? 2 : 10); /* agents take longer than the killed */
     }
+}
+
+/* --- without a guardian --- */
+
+bool sweep_leftovers(const char *run_id, const char *cgroup, int64_t timeout_ms)
+{
+    struct cgroup group;
+    bool is_empty = true;
+    if (cgroup[0] ? cgroup_open(&group, cgroup) : cgroup_find(&group, run_id)) {
+        cgroup_kill(&group);
+        is_empty = cgroup_remove(&group, timeout_ms);
+    }
+    (void)sweep_run(run_id, timeout_ms);
+    return cgroup_end_agents(run_id, cgroup, timeout_ms) && is_empty;
+}
+
+bool sweep_await_guard(int pidfd, int32_t pid, int64_t deadline)
+{
+    struct pollfd fd = {pidfd, POLLIN, 0};
+    while (pidfd >= 0) {
+        proc_continue(pidfd, pid);
+        int64_t left = deadline - clock_ms();
+        int result = poll(&fd, 1, left < 0 ? 0 : left < AGAIN_MS ? (int)left : AGAIN_MS);
+        if (result > 0)
+            break;
+        if (result == 0 && left <= 0)
+            return false;
+    }
+    return true;
+}
+
+bool sweep_wake_guardian(const char *run_id, int32_t guardian, int32_t supervisor,
+                         int64_t timeout_ms)
+{
+    int pidfd = guardian > 1 ? pidfd_open(guardian, 0) : -1;
+    if (pidfd < 0)
+        return false;
+    bool is_ended = false;
+    if (proc_is_guardian(guardian, run_id)) {
+        proc_continue(pidfd, guardian);
+        struct proc_stat stat = proc_stat(supervisor);
+        bool is_alone = stat.parent != guardian || stat.state == 'Z';
+        is_ended = is_alone && sweep_await_guard(pidfd, guardian, clock_ms() + timeout_ms);
+    }
+    close(pidfd);
+    return is_ended;
 }

@@ -1,233 +1,171 @@
-/* workers.c - a process of the spec becomes a process of the machine: by a program that is executed, or
- * by a fork of one that is warm already (forks.c).
+/* workers.c - the table of workers that supervisor and agent keep: finding a worker, the states that a life
+ * goes through, and the log files of a worker.
  *
- * Components start together, or when all they come `after` are ready. Few at a time, so that the loop
- * keeps hearing the driver. */
+ * Workers own their log directories and may plant anything there: links are not followed, and only plain
+ * files are opened. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/search.h"
-#include "rpc/channel.h"
-#include "supervise/clock.h"
-#include "supervise/forks.h"
 #include "supervise/lost.h"
-#include "supervise/parts.h"
+#include "supervise/watcher.h"
 
-enum { START_AT_ONCE = 16 };
-
-/* --- pids --- */
-
-static int32_t *bucket_of(struct supervisor *supervisor, int32_t pid)
+struct worker *worker_at(struct watcher *watcher, int32_t component, int32_t rank)
 {
-    return &supervisor->worker_of_pid[pid & (supervisor->bucket_count - 1)];
-}
-
-struct worker *worker_find(struct supervisor *supervisor, int32_t pid)
-{
-    for (int32_t i = *bucket_of(supervisor, pid); i >= 0; i = supervisor->workers[i].next)
-        if (supervisor->workers[i].pid == pid)
-            return &supervisor->workers[i];
-    return NULL;
-}
-
-static void remember_pid(struct supervisor *supervisor, struct worker *worker)
-{
-    int32_t *bucket = bucket_of(supervisor, worker->pid);
-    worker->next = *bucket;
-    *bucket = (int32_t)(worker - supervisor->workers);
-}
-
-void worker_forget_pid(struct supervisor *supervisor, struct worker *worker)
-{
-    int32_t index = (int32_t)(worker - supervisor->workers);
-    int32_t *link = bucket_of(supervisor, worker->pid);
-    while (*link >= 0 && *link != index)
-        link = &supervisor->workers[*link].next;
-    if (*link == index)
-        *link = worker->next;
-}
-
-struct worker *worker_at(struct supervisor *supervisor, int32_t component, int32_t rank)
-{
-    if (component < 0 || component >= supervisor->spec.component_count)
+    if (component < 0 || component >= watcher->spec.component_count)
         return NULL;
-    const struct spec_component *spec = &supervisor->spec.components[component];
-    struct worker *first = &supervisor->workers[spec->first_process];
+    const struct spec_component *spec = &watcher->spec.components[component];
+    struct worker *first = &watcher->workers[spec->first_process];
     int32_t found = SEARCH(spec->process_count, at, first[at].rank < rank); /* in rank order */
     return found < spec->process_count && first[found].rank == rank ? &first[found] : NULL;
 }
 
-/* --- a life --- */
-
-static void say_failed(struct supervisor *supervisor, const struct worker *worker,
-                       const struct spawned *spawned)
+static void stop_probing(struct worker *worker)
 {
-    const struct spec_process *process = worker_process(supervisor, worker);
-    const char *what = spawned->failed == SPAWN_CHDIR  ? process->cwd
-                       : spawned->failed == SPAWN_EXEC ? process->argv.first
-                                                       : NULL;
-    lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "cannot %s%s%s%s: %s",
-               spawn_step_word(spawned->failed), what ? " '" : "",
-               what ? quote(sv_from(what)).text : "", what ? "'" : "", strerror(spawned->error));
+    if (worker->is_probing)
+        port_probe_end(&worker->probe);
+    worker->is_probing = false;
 }
 
-/* Should we be killed, others know what had begun: before it has, as a process runs before we are told
- * its number. */
-static void note_life(struct supervisor *supervisor, const struct worker *worker, int32_t life)
+void worker_begin(struct watcher *watcher, struct worker *worker, int32_t pid, int pidfd)
+{
+    worker->pid = pid;
+    worker->pidfd = pidfd;
+    worker->state = WORKER_RUNNING;
+    worker->is_ready = false;
+    stop_probing(worker);
+    watcher->alive++;
+}
+
+void worker_close(struct watcher *watcher, struct worker *worker)
+{
+    stop_probing(worker);
+    if (worker->pidfd >= 0)
+        close(worker->pidfd);
+    worker->pidfd = -1;
+    worker->pid = 0;
+    watcher->alive--;
+}
+
+void worker_end(struct watcher *watcher, struct worker *worker)
+{
+    worker->state = WORKER_ENDED;
+    watcher->left--;
+    watcher->components[worker->component].left--;
+}
+
+/* Written before the process begins, as a process runs before its parent knows its number; and again after,
+ * with the number. */
+void worker_note_life(struct watcher *watcher, const struct worker *worker, int32_t life)
 {
     struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
     event.life = life;
-    lost_note(supervisor->lives, (int32_t)(worker - supervisor->workers),
-              worker_component(supervisor, worker)->name, &event);
+    lost_note(watcher->lives, (int32_t)(worker - watcher->workers),
+              worker_component(watcher, worker)->name, &event);
 }
 
-void worker_begins(struct supervisor *supervisor, struct worker *worker,
-                   const struct spawned *spawned, int driver_end)
+/* --- logs --- */
+
+static const char *const stream_names[] = {"stdout.log", "stderr.log"};
+
+/* The directory DIR/<run>/<component>, made when its first process starts. */
+static int component_dir(struct watcher *watcher, int32_t component)
 {
-    worker->pid = spawned->pid;
-    worker->pidfd = spawned->pidfd;
-    worker->state = WORKER_RUNNING;
-    supervisor->alive++;
-    if (!supervisor->parts) { /* numbers of other machines are nobody's here */
-        worker->was_told = false;
-        remember_pid(supervisor, worker);
-    }
-    ready_reset(supervisor, worker);
-    struct roost_event event = outbox_event(ROOST_EVENT_STARTED, worker);
-    if (supervisor->setup.is_part)
-        memcpy(event.message, worker->digest.text, sizeof worker->digest.text);
-    note_life(supervisor, worker, worker->life);
-    if (driver_end < 0)
-        outbox_put(supervisor, &event);
-    else
-        outbox_put_with(supervisor, &event, driver_end);
+    struct component_run *run = &watcher->components[component];
+    const char *name = watcher->spec.components[component].name;
+    if (run->log_dir >= 0)
+        return run->log_dir;
+    if (mkdirat(watcher->run_dir, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    run->log_dir = openat(watcher->run_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return run->log_dir;
 }
 
-/* Executes the worker's program. */
-static bool execute(struct supervisor *supervisor, struct worker *worker, struct start *start,
-                    const int logs[2])
+/* A file that was there before may have become a pipe or a device by its worker's doing. */
+static int only_regular(int fd, int flags)
 {
-    const struct spec_process *process = worker_process(supervisor, worker);
-    struct spawn spawn = {
-        .paths = start->paths,
-        .argv = start->strings,
-        .env = start->env,
-        .cwd = *process->cwd ? process->cwd : NULL,
-        .fd = {supervisor->null, logs[0], logs[1]},
-        .handed = start->handed,
-        .handed_count = start->handed_count,
-        .listen_pid = *start->listen_pid ? start->listen_pid + sizeof "LISTEN_PID=" - 1 : NULL,
-        .nofile = &supervisor->nofile,
-    };
-    struct spawned spawned = spawn_process(&spawn);
-    if (spawned.failed != SPAWN_OK) {
-        say_failed(supervisor, worker, &spawned);
-        return false;
-    }
-    worker_begins(supervisor, worker, &spawned, start->ends[0]);
-    start->ends[0] = -1;
-    return true;
+    struct stat info;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && fcntl(fd, F_SETFL, flags) == 0)
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
 }
 
-bool worker_start(struct supervisor *supervisor, struct worker *worker)
+int worker_open_log(struct watcher *watcher, const struct worker *worker, int stream, int flags)
 {
-    struct start start = {.ends = {-1, -1}};
-    int logs[2];
-    worker->life++;
-    if (supervisor->parts)
-        return parts_begin(supervisor, worker);
-    if (supervisor->setup.has_channels && !channel_stream(start.ends)) {
-        lives_fail(supervisor, worker, ROOST_ERR_ENGINE, "cannot make its channel: %s",
-                   strerror(errno));
-        return false;
-    }
-    if (!worker_open_logs(supervisor, worker, logs)) {
-        lives_fail(supervisor, worker, ROOST_ERR_IO, "cannot open its log files in '%s/%d': %s",
-                   worker_component(supervisor, worker)->name, worker->rank, strerror(errno));
-        start_release(&start);
-        return false;
-    }
-    bool is_started = false;
-    if (!start_fill(&start, supervisor, worker)) {
-        lives_fail(supervisor, worker, ROOST_ERR_MEMORY, "no memory to start it");
-    } else {
-        worker->started_at = clock_read(CLOCK_REALTIME);
-        worker->started = clock_read(CLOCK_MONOTONIC);
-        if (supervisor->setup.is_part)
-            worker->digest =
-                digest_executed(worker_process(supervisor, worker), start.strings, start.env);
-        ready_mark(supervisor, worker);
-        note_life(supervisor, worker, worker->life);
-        is_started = forks_take(supervisor, worker, &start, logs) ||
-                     execute(supervisor, worker, &start, logs);
-        if (!is_started)
-            note_life(supervisor, worker, 0);
-    }
-    close(logs[0]);
-    close(logs[1]);
-    start_release(&start);
-    return is_started;
+    int dir = component_dir(watcher, worker->component);
+    if (dir < 0)
+        return -1;
+    char path[32];
+    snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
+    /* Workers own their directories and may plant links there: none is followed. */
+    if (!(flags & O_EXCL))
+        flags |= O_NONBLOCK; /* to open a pipe would wait for its other end */
+    struct open_how how = {.flags = (unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
+                           .mode = flags & O_CREAT ? 0600 : 0,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* an old kernel, or a sandbox's filter */
+        fd = openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return flags & O_EXCL ? fd : only_regular(fd, flags & ~O_NONBLOCK);
 }
 
-/* --- order --- */
-
-static const struct component_run *find_component(const struct supervisor *supervisor,
-                                                  const char *name)
+bool worker_open_logs(struct watcher *watcher, struct worker *worker, int out[2])
 {
-    for (int32_t i = 0; i < supervisor->spec.component_count; i++)
-        if (strcmp(supervisor->spec.components[i].name, name) == 0)
-            return &supervisor->components[i];
-    return NULL;
-}
-
-/* Whether everything that the component comes after is ready. What does not run is not waited for. */
-static bool may_start(const struct supervisor *supervisor, int32_t component)
-{
-    const struct spec_list *after = &supervisor->spec.components[component].after;
-    const char *name = after->first;
-    for (uint32_t i = 0; i < after->count; i++, name = spec_next(name)) {
-        const struct component_run *other = find_component(supervisor, name);
-        if (other && other->state != COMPONENT_READY)
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY;
+    if (!worker->has_logs) {
+        char rank[16];
+        int dir = component_dir(watcher, worker->component);
+        snprintf(rank, sizeof rank, "%d", worker->rank);
+        if (dir < 0 || (mkdirat(dir, rank, 0700) != 0 && errno != EEXIST))
             return false;
+        flags |= O_EXCL;
     }
-    return true;
-}
-
-static void all_are_up(struct supervisor *supervisor, int32_t component)
-{
-    struct component_run *run = &supervisor->components[component];
-    const struct spec_component *spec = &supervisor->spec.components[component];
-    run->state = COMPONENT_UP;
-    run->ready_deadline = clock_ms() + (int64_t)spec->ready_timeout * 1000;
-    if (run->log_dir >= 0) { /* not needed for a while: descriptors are for sockets and pids */
-        close(run->log_dir);
-        run->log_dir = -1;
+    out[0] = worker_open_log(watcher, worker, 0, flags);
+    if (out[0] < 0)
+        return false;
+    out[1] = worker_open_log(watcher, worker, 1, flags);
+    if (out[1] >= 0) {
+        worker->has_logs = true;
+        return true;
     }
-}
-
-bool workers_start_some(struct supervisor *supervisor)
-{
-    int32_t started = 0;
-    if (supervisor->setup.is_part)
-        return false; /* it is told which to start, and when */
-    for (int32_t c = 0; c < supervisor->spec.component_count; c++) {
-        const struct spec_component *spec = &supervisor->spec.components[c];
-        struct component_run *run = &supervisor->components[c];
-        if (run->state == COMPONENT_BLOCKED && may_start(supervisor, c))
-            run->state = COMPONENT_STARTING;
-        while (run->state == COMPONENT_STARTING) {
-            if (supervisor->is_start_over)
-                return false;
-            if (forks_are_busy(run))
-                break; /* its forker will be heard */
-            if (started++ == START_AT_ONCE)
-                return true;
-            struct worker *worker = &supervisor->workers[spec->first_process + run->next_rank];
-            if (worker->state == WORKER_WAITING) /* else its node was lost meanwhile */
-                worker_start(supervisor, worker);
-            if (++run->next_rank == spec->process_count)
-                all_are_up(supervisor, c);
-        }
-    }
+    close(out[0]);
     return false;
+}
+
+/* The log that has more: what does not fit is most likely of that one. Both, when neither has. */
+static const char *longer_log(struct watcher *watcher, const struct worker *worker)
+{
+    int64_t size[2] = {0, 0};
+    int dir = component_dir(watcher, worker->component);
+    for (int stream = 0; dir >= 0 && stream < 2; stream++) {
+        char path[32];
+        struct stat info;
+        snprintf(path, sizeof path, "%d/%s", worker->rank, stream_names[stream]);
+        if (fstatat(dir, path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+            size[stream] = info.st_size;
+    }
+    return size[0] == size[1] ? "*.log" : stream_names[size[1] > size[0]];
+}
+
+void worker_look_at_disk(struct watcher *watcher, struct worker *worker)
+{
+    struct statvfs disk;
+    if (worker->has_reported_cut || fstatvfs(watcher->run_dir, &disk) != 0 ||
+        (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) > 0) /* some of it may be root's alone */
+        return;
+    worker->has_reported_cut = true;
+    outbox_report(&watcher->outbox, ROOST_EVENT_PROBLEM, worker, ROOST_ERR_IO,
+                  "it ended while the disk of the logs was full: '%s/%d/%s' may be cut",
+                  worker_component(watcher, worker)->name, worker->rank,
+                  longer_log(watcher, worker));
 }

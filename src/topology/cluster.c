@@ -48,10 +48,11 @@ static bool cut_to_num_nodes(struct roost_cluster *cluster, int32_t wanted, stru
 static void warn_order(const struct roost_cluster *cluster, const struct roost_config *config,
                        struct diag *diag)
 {
-    if (config->group_count == 0 || cluster->node_count < 2 || cluster->nodes[0].explicit_rank >= 0)
+    if (config->node_group_count == 0 || cluster->node_count < 2 ||
+        cluster->nodes[0].explicit_rank >= 0)
         return;
     bool has_head = cluster->nodes[0].is_head; /* then it is a live cluster of Ray */
-    diag_warn(diag, ROOST_WARN_NODE_ORDER, config->groups[0].node_ranks_at,
+    diag_warn(diag, ROOST_WARN_NODE_ORDER, config->node_groups[0].node_ranks_at,
               "node groups name nodes by rank, but the nodes of this cluster have none; they were "
               "ordered by address%s",
               has_head ? ", behind Ray's head" : "");
@@ -61,10 +62,25 @@ static void warn_order(const struct roost_cluster *cluster, const struct roost_c
         diag_hint(diag, "give every node a node_rank");
 }
 
+/* A user of a cluster without accelerators meets this hint first: ranks then count nodes. */
+static void hint_at_accelerators(struct roost_cluster *cluster)
+{
+    bool has_head = false; /* then it is a live cluster of Ray */
+    for (int32_t n = 0; n < cluster->node_count; n++)
+        has_head = has_head || cluster->nodes[n].is_head;
+    cluster->no_accelerator_hint =
+        has_head ? "no node of this Ray has accelerators, so ranks are nodes; start Ray with some, "
+                   "such as `ray start --head --num-gpus=8`, or set RAY_ADDRESS to another one"
+                 : "no node has accelerators, so ranks are nodes; to plan for some that are not "
+                   "here, set roost.cluster, such as 1x8";
+}
+
 static bool count_accelerators(struct roost_cluster *cluster, struct place at, struct diag *diag)
 {
     for (int32_t n = 0; n < cluster->node_count; n++)
         cluster->accelerator_count += cluster->nodes[n].accelerator_count;
+    if (cluster->accelerator_count == 0)
+        hint_at_accelerators(cluster);
     if (cluster->accelerator_count <= CLUSTER_TOTAL_MAX)
         return true;
     diag_error(diag, ROOST_ERR_LIMIT, at, "a cluster of %lld accelerators; at most %d are numbered",
@@ -121,7 +137,7 @@ static bool build(struct roost_cluster *cluster, const struct roost_cluster_opti
            topology_order_nodes(cluster, text, diag) &&
            (config ? apply_config(cluster, config, diag)
                    : cut_to_num_nodes(cluster, options->num_nodes, NOWHERE, diag)) &&
-           count_accelerators(cluster, at, diag) && topology_add_groups(cluster, config, diag);
+           count_accelerators(cluster, at, diag) && topology_add_node_groups(cluster, config, diag);
 }
 
 struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *options,
@@ -139,8 +155,8 @@ struct roost_cluster *roost_cluster_new(const struct roost_cluster_options *opti
     return NULL;
 }
 
-struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *parts,
-                                              struct roost_error *err)
+struct roost_cluster *roost_cluster_new_described(
+    const struct roost_cluster_description *description, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     struct roost_cluster *cluster = calloc(1, sizeof *cluster);
@@ -149,8 +165,9 @@ struct roost_cluster *roost_cluster_new_parts(const struct roost_cluster_parts *
         return NULL;
     }
     cluster->is_described = true;
-    if (topology_from_parts(cluster, parts, &diag) && count_accelerators(cluster, NOWHERE, &diag) &&
-        topology_add_parts(cluster, parts, &diag))
+    if (topology_from_description(cluster, description, &diag) &&
+        count_accelerators(cluster, NOWHERE, &diag) &&
+        topology_add_described(cluster, description, &diag))
         return cluster;
     roost_cluster_free(cluster);
     return NULL;
@@ -207,29 +224,29 @@ bool roost_cluster_hardware(const struct roost_cluster *cluster, int32_t node_ra
     return unit != NULL;
 }
 
-size_t roost_cluster_group_count(const struct roost_cluster *cluster)
+size_t roost_cluster_node_group_count(const struct roost_cluster *cluster)
 {
-    return (size_t)cluster->group_count;
+    return (size_t)cluster->node_group_count;
 }
 
-bool roost_cluster_group(const struct roost_cluster *cluster, size_t index,
-                         struct roost_node_group *out)
+bool roost_cluster_node_group(const struct roost_cluster *cluster, size_t index,
+                              struct roost_node_group *out)
 {
-    if (index >= (size_t)cluster->group_count)
+    if (index >= (size_t)cluster->node_group_count)
         return false;
-    const struct node_group *group = &cluster->groups[index];
+    const struct node_group *group = &cluster->node_groups[index];
     *out = (struct roost_node_group){group->label, group->hardware_type, group->node_of_member,
-                                     group->member_count, group_size(group)};
+                                     group->member_count, node_group_size(group)};
     return true;
 }
 
 bool roost_cluster_locate(const struct roost_cluster *cluster, size_t group, int32_t rank,
                           int32_t *out_node_rank, int32_t *out_local_rank)
 {
-    if (group >= (size_t)cluster->group_count)
+    if (group >= (size_t)cluster->node_group_count)
         return false;
-    const struct node_group *it = &cluster->groups[group];
-    if (rank < 0 || rank >= group_size(it))
+    const struct node_group *it = &cluster->node_groups[group];
+    if (rank < 0 || rank >= node_group_size(it))
         return false;
     int32_t member = SEARCH(it->member_count - 1, at, it->first_hw_of_member[at + 1] <= rank);
     *out_node_rank = it->node_of_member[member];

@@ -2,7 +2,7 @@
 #ifndef TOPOLOGY_CLUSTER_H
 #define TOPOLOGY_CLUSTER_H
 
-#include <roost/cluster.h>
+#include <roost/engine/cluster.h>
 
 #include "base/search.h"
 #include "config/config.h"
@@ -53,27 +53,28 @@ struct roost_cluster {
     struct cluster_node *nodes;
     int32_t node_count;
     int64_t accelerator_count;
-    struct node_group *groups; /* configured ones, then `cluster` and `node` */
-    int32_t group_count;
+    const char *no_accelerator_hint; /* how to get some; NULL = the cluster has accelerators */
+    struct node_group *node_groups;  /* configured ones, then `cluster` and `node` */
+    int32_t node_group_count;
     int64_t member_count; /* of all groups */
-    bool is_described;    /* from parts: there may be more nodes than were described */
+    bool is_described;    /* described by a program: there may be more nodes than were described */
 };
 
 /* What ranks of a group count. */
-static inline int32_t group_size(const struct node_group *group)
+static inline int32_t node_group_size(const struct node_group *group)
 {
     return group->first_hw_of_member[group->member_count];
 }
 
 /* The first member on this node or on one behind it; member_count when there is none. */
-static inline int32_t group_member_from(const struct node_group *group, int32_t node_rank)
+static inline int32_t node_group_member_from(const struct node_group *group, int32_t node_rank)
 {
     return SEARCH(group->member_count, at, group->node_of_member[at] < node_rank);
 }
 
 /* The group with this label, or NULL. */
-const struct node_group *cluster_find_group(const struct roost_cluster *cluster,
-                                            struct strview label);
+const struct node_group *cluster_find_node_group(const struct roost_cluster *cluster,
+                                                 struct strview label);
 
 /* Units of a hardware type on a node. */
 int32_t node_count_units(const struct cluster_node *node, struct strview type);
@@ -90,8 +91,9 @@ bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name
                                  struct diag *diag);
 bool topology_from_local(struct roost_cluster *cluster, struct diag *diag);
 
-bool topology_from_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
-                         struct diag *diag);
+bool topology_from_description(struct roost_cluster *cluster,
+                               const struct roost_cluster_description *description,
+                               struct diag *diag);
 
 /* --- the steps of roost_cluster_new --- */
 
@@ -103,15 +105,15 @@ bool topology_add_robots(struct roost_cluster *cluster, const struct roost_confi
                          struct diag *diag);
 
 /* Builds the groups of the config (may be NULL) and the built-in ones. */
-bool topology_add_groups(struct roost_cluster *cluster, const struct roost_config *config,
-                         struct diag *diag);
+bool topology_add_node_groups(struct roost_cluster *cluster, const struct roost_config *config,
+                              struct diag *diag);
 
-/* Adds one group; cluster->groups has room for it. */
-bool topology_add_group(struct roost_cluster *cluster, const struct group_config *config,
-                        struct diag *diag);
+/* Adds one group; cluster->node_groups has room for it. */
+bool topology_add_node_group(struct roost_cluster *cluster, const struct node_group_config *config,
+                             struct diag *diag);
 
-/* Builds the groups of the parts and the built-in ones that are not among them. */
-bool topology_add_parts(struct roost_cluster *cluster, const struct roost_cluster_parts *parts,
-                        struct diag *diag);
+/* Builds the groups that are described and the built-in ones that are not among them. */
+bool topology_add_described(struct roost_cluster *cluster,
+                            const struct roost_cluster_description *description, struct diag *diag);
 
 #endif

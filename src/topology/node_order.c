@@ -54,7 +54,7 @@ static void say_rank(const char *name, const char *what, int32_t rank, size_t co
     diag_hint(diag, "node ranks are 0 to %d, each once", (int)count - 1);
 }
 
-/* Every rank that comes twice is said. Only where none does one is missing by itself; the first is
+/* Every rank that comes twice is reported. Only where none does one is missing by itself; the first is
  * enough then, as all behind it are too high. */
 static bool check_each_once(const struct sort_key *keys, size_t count, const char *name,
                             struct diag *diag)

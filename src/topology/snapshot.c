@@ -16,13 +16,13 @@
 #include "base/file.h"
 #include "topology/snapshot_internal.h"
 
-bool snapshot_refuse(struct snapshot *snapshot, struct json_token token, const char *what,
+bool snapshot_refuse(struct snapshot *snapshot, struct json_event event, const char *what,
                      const char *wanted, const char *example)
 {
-    if (token.kind == JSON_FAILED)
-        return false; /* it was said */
-    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "%s must be %s, not %s", what, wanted,
-               json_kind_words(token.kind));
+    if (event.kind == JSON_FAILED)
+        return false; /* it was reported */
+    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at, "%s must be %s, not %s", what, wanted,
+               json_kind_words(event.kind));
     diag_hint(snapshot->diag, "write %s", example);
     return snapshot_skip(snapshot);
 }
@@ -32,20 +32,20 @@ bool snapshot_skip(struct snapshot *snapshot)
     return json_skip(snapshot->json, snapshot->diag) == ROOST_OK;
 }
 
-struct json_token snapshot_next(struct snapshot *snapshot)
+struct json_event snapshot_next(struct snapshot *snapshot)
 {
     return json_next(snapshot->json, snapshot->diag);
 }
 
 bool snapshot_text(struct snapshot *snapshot, const char *what, const char **out)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind == JSON_NULL)
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_STRING)
-        return snapshot_refuse(snapshot, token, what, "a string or null",
+    if (event.kind != JSON_STRING)
+        return snapshot_refuse(snapshot, event, what, "a string or null",
                                "it in double quotes, or null");
-    *out = arena_copy(&snapshot->cluster->arena, token.text);
+    *out = arena_copy(&snapshot->cluster->arena, event.text);
     if (!*out)
         diag_nomem(snapshot->diag);
     return *out != NULL;
@@ -53,18 +53,18 @@ bool snapshot_text(struct snapshot *snapshot, const char *what, const char **out
 
 bool snapshot_count(struct snapshot *snapshot, const char *what, int32_t max, int32_t *out)
 {
-    struct json_token token = snapshot_next(snapshot);
+    struct json_event event = snapshot_next(snapshot);
     int64_t value;
-    if (token.kind == JSON_NULL)
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_NUMBER)
-        return snapshot_refuse(snapshot, token, what, "a number or null",
+    if (event.kind != JSON_NUMBER)
+        return snapshot_refuse(snapshot, event, what, "a number or null",
                                "digits without quotes, or null");
-    if (!json_int(token, 0, max, &value)) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at,
+    if (!json_int(event, 0, max, &value)) {
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at,
                    "%s must be a whole number from 0 to %d, not '%s'", what, (int)max,
-                   quote(token.text).text);
-        if (json_int(token, 0, INT64_MAX, &value))
+                   quote(event.text).text);
+        if (json_int(event, 0, INT64_MAX, &value))
             diag_hint(snapshot->diag, "write %d or less, or null", (int)max);
         else
             diag_hint(snapshot->diag, "write digits only, such as 1, or null");
@@ -100,18 +100,18 @@ static bool add_node(struct snapshot *snapshot, struct place at)
 
 static bool read_nodes(struct snapshot *snapshot)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_ARRAY)
-        return snapshot_refuse(snapshot, token, "nodes", "an array",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_ARRAY)
+        return snapshot_refuse(snapshot, event, "nodes", "an array",
                                "[{\"num_accelerators\": 8}, ...]");
-    while ((token = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
-        if (token.kind == JSON_OBJECT) {
-            if (!add_node(snapshot, token.at))
+    while ((event = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
+        if (event.kind == JSON_OBJECT) {
+            if (!add_node(snapshot, event.at))
                 return false;
             continue;
         }
         snapshot->has_bad_rank = true; /* as long as a node is missing, so is its rank */
-        if (!snapshot_refuse(snapshot, token, "a node", "an object", "{\"num_accelerators\": 8}"))
+        if (!snapshot_refuse(snapshot, event, "a node", "an object", "{\"num_accelerators\": 8}"))
             return false;
     }
     return true;
@@ -119,12 +119,12 @@ static bool read_nodes(struct snapshot *snapshot)
 
 static bool read_cluster(struct snapshot *snapshot)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT)
-        return snapshot_refuse(snapshot, token, "cluster", "an object",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT)
+        return snapshot_refuse(snapshot, event, "cluster", "an object",
                                "{\"nodes\": [{\"num_accelerators\": 8}]}");
     size_t errors = snapshot->diag->errors;
-    struct json_token key;
+    struct json_event key;
     while ((key = snapshot_next(snapshot)).kind == JSON_KEY)
         if (sv_is(key.text, "nodes") ? !read_nodes(snapshot) : !snapshot_skip(snapshot))
             return false;
@@ -132,21 +132,21 @@ static bool read_cluster(struct snapshot *snapshot)
         return false;
     /* What was refused may have been meant for one. */
     if (snapshot->count == 0 && snapshot->diag->errors == errors) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "the cluster has no nodes");
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at, "the cluster has no nodes");
         diag_hint(snapshot->diag, "list them: \"nodes\": [{\"num_accelerators\": 8}]");
     }
     return true;
 }
 
-/* The version of the document; what is no number is not taken for one. */
+/* The version of the document; what is not a number is not taken for one. */
 static bool read_version(struct snapshot *snapshot)
 {
     enum { VERSION = 1 };
-    struct json_token token = snapshot_next(snapshot);
+    struct json_event event = snapshot_next(snapshot);
     int64_t value;
-    if (token.kind == JSON_NUMBER && !json_int(token, VERSION, VERSION, &value)) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "snapshot version %s is not known",
-                   quote(token.text).text);
+    if (event.kind == JSON_NUMBER && !json_int(event, VERSION, VERSION, &value)) {
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at, "snapshot version %s is not known",
+                   quote(event.text).text);
         diag_hint(snapshot->diag, "write \"roost\": %d, or read it with a newer roost", VERSION);
     }
     return snapshot_skip(snapshot);
@@ -154,12 +154,12 @@ static bool read_version(struct snapshot *snapshot)
 
 static bool read_document(struct snapshot *snapshot)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT) /* what it is instead has nothing to say */
-        return snapshot_refuse(snapshot, token, "a snapshot", "an object",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT) /* what it is instead has nothing to say */
+        return snapshot_refuse(snapshot, event, "a snapshot", "an object",
                                "{\"roost\": 1, \"cluster\": {\"nodes\": [...]}}");
     bool has_cluster = false, is_first = true;
-    struct json_token key;
+    struct json_event key;
     while ((key = snapshot_next(snapshot)).kind == JSON_KEY) {
         if (is_first && sv_is(key.text, "roost"))
             snapshot->diag = snapshot->known;
@@ -175,7 +175,7 @@ static bool read_document(struct snapshot *snapshot)
     if (key.kind != JSON_OBJECT_END)
         return false;
     if (!has_cluster) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "a snapshot needs a 'cluster'");
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at, "a snapshot needs a 'cluster'");
         diag_hint(snapshot->diag, "write {\"roost\": 1, \"cluster\": {\"nodes\": [...]}}");
     }
     return snapshot_next(snapshot).kind == JSON_END;

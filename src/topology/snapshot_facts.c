@@ -5,7 +5,7 @@
  *
  * What they mean is decided here and nowhere else: how many accelerators the node has, of which type,
  * and which rank it was given. Facts are read first and settled when the whole node is known, as its
- * address may stand behind them. */
+ * address may stand after them. */
 #include "base/amount.h"
 #include "base/number.h"
 #include "topology/snapshot_internal.h"
@@ -43,39 +43,39 @@ static struct quote name_of(const struct cluster_node *node)
 /* Ray counts in fractions, and writes 8 as 8.0; part of an accelerator is none. */
 static bool read_amount(struct snapshot *snapshot, const char *name, struct ray_count *out)
 {
-    struct json_token token = snapshot_next(snapshot);
+    struct json_event event = snapshot_next(snapshot);
     int64_t amount;
-    if (token.kind == JSON_NULL)
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_NUMBER)
-        return snapshot_refuse(snapshot, token, name, "a number or null",
+    if (event.kind != JSON_NUMBER)
+        return snapshot_refuse(snapshot, event, name, "a number or null",
                                "how many Ray was told of, without quotes");
-    if (amount_parse(token.text, (int64_t)ROOST_RANK_MAX * AMOUNT_ONE, &amount) != AMOUNT_OK) {
-        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at,
+    if (amount_parse(event.text, (int64_t)ROOST_RANK_MAX * AMOUNT_ONE, &amount) != AMOUNT_OK) {
+        diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at,
                    "Ray's resource %s must be a number from 0 to %d, not '%s'", name,
-                   ROOST_RANK_MAX, quote(token.text).text);
+                   ROOST_RANK_MAX, quote(event.text).text);
         diag_hint(snapshot->diag, "write how many Ray was told of, such as 8 or 8.0");
         return true;
     }
     out->count = (int32_t)(amount / AMOUNT_ONE);
-    out->at = token.at;
+    out->at = event.at;
     return true;
 }
 
 static bool read_resources(struct snapshot *snapshot, struct snapshot_facts *facts)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT)
-        return snapshot_refuse(snapshot, token, "resources", "an object", "{\"GPU\": 8}");
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT)
+        return snapshot_refuse(snapshot, event, "resources", "an object", "{\"GPU\": 8}");
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
         int i = 0;
-        while (i < RAY_RESOURCES && !sv_is(token.text, resources[i]))
+        while (i < RAY_RESOURCES && !sv_is(event.text, resources[i]))
             i++;
         if (i < RAY_RESOURCES ? !read_amount(snapshot, resources[i], &facts->counts[i])
                               : !snapshot_skip(snapshot))
             return false;
     }
-    return token.kind == JSON_OBJECT_END;
+    return event.kind == JSON_OBJECT_END;
 }
 
 static bool holds_word(struct strview text, const char *lower)
@@ -107,30 +107,30 @@ static enum roost_accelerator type_of_label(struct strview label)
 
 static bool read_label(struct snapshot *snapshot, struct snapshot_facts *facts)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind == JSON_NULL)
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_STRING)
-        return snapshot_refuse(snapshot, token, "Ray's accelerator_type", "a string or null",
+    if (event.kind != JSON_STRING)
+        return snapshot_refuse(snapshot, event, "Ray's accelerator_type", "a string or null",
                                "Ray's label of the node in double quotes, or null");
-    facts->labelled = type_of_label(token.text);
+    facts->labelled = type_of_label(event.text);
     return true;
 }
 
 bool snapshot_ray(struct snapshot *snapshot, struct snapshot_facts *facts)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT)
-        return snapshot_refuse(snapshot, token, "ray", "an object",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT)
+        return snapshot_refuse(snapshot, event, "ray", "an object",
                                "{\"resources\": {\"GPU\": 8}}");
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
-        bool is_good = sv_is(token.text, "resources")          ? read_resources(snapshot, facts)
-                       : sv_is(token.text, "accelerator_type") ? read_label(snapshot, facts)
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_good = sv_is(event.text, "resources")          ? read_resources(snapshot, facts)
+                       : sv_is(event.text, "accelerator_type") ? read_label(snapshot, facts)
                                                                : snapshot_skip(snapshot);
         if (!is_good)
             return false;
     }
-    return token.kind == JSON_OBJECT_END;
+    return event.kind == JSON_OBJECT_END;
 }
 
 /* Of a node for which only Ray can tell. */
@@ -175,40 +175,40 @@ void snapshot_settle_accelerators(struct snapshot *snapshot, const struct snapsh
 
 static bool read_rank_text(struct snapshot *snapshot, const char *name, struct rank_text *out)
 {
-    struct json_token token = snapshot_next(snapshot);
+    struct json_event event = snapshot_next(snapshot);
     int64_t rank = -1;
-    if (token.kind == JSON_NULL)
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_STRING) {
+    if (event.kind != JSON_STRING) {
         snapshot->has_bad_rank = true;
-        return snapshot_refuse(snapshot, token, name, "a string or null",
+        return snapshot_refuse(snapshot, event, name, "a string or null",
                                "its value in double quotes, or null");
     }
-    if (number_parse(token.text, ROOST_RANK_MAX, &rank) != NUMBER_OK)
+    if (number_parse(event.text, ROOST_RANK_MAX, &rank) != NUMBER_OK)
         rank = -1;
-    *out = (struct rank_text){.is_set = token.text.len > 0,
+    *out = (struct rank_text){.is_set = event.text.len > 0,
                               .rank = (int32_t)rank,
-                              .text = quote(token.text),
-                              .at = token.at};
+                              .text = quote(event.text),
+                              .at = event.at};
     return true;
 }
 
 bool snapshot_env(struct snapshot *snapshot, struct snapshot_facts *facts)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT) {
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT) {
         snapshot->has_bad_rank = true;
-        return snapshot_refuse(snapshot, token, "env", "an object", "{\"ROOST_NODE_RANK\": \"0\"}");
+        return snapshot_refuse(snapshot, event, "env", "an object", "{\"ROOST_NODE_RANK\": \"0\"}");
     }
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
         int i = 0;
-        while (i < RANK_VARIABLES && !sv_is(token.text, rank_names[i]))
+        while (i < RANK_VARIABLES && !sv_is(event.text, rank_names[i]))
             i++;
         if (i < RANK_VARIABLES ? !read_rank_text(snapshot, rank_names[i], &facts->ranks[i])
                                : !snapshot_skip(snapshot))
             return false;
     }
-    return token.kind == JSON_OBJECT_END;
+    return event.kind == JSON_OBJECT_END;
 }
 
 void snapshot_settle_rank(struct snapshot *snapshot, const struct snapshot_facts *facts,

@@ -1,8 +1,8 @@
 /* snapshot_hardware.c - accelerators and other hardware of a node in a snapshot. */
 #include <string.h>
 
-#include "base/json_writer.h"
 #include "topology/snapshot_internal.h"
+#include "json/json_writer.h"
 
 enum { UNITS_MAX = 4096 };
 
@@ -10,18 +10,18 @@ enum { UNITS_MAX = 4096 };
 static bool read_accelerator(struct snapshot *snapshot, struct accelerator *out)
 {
     out->numa = -1;
-    struct json_token token;
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
-        bool is_good = sv_is(token.text, "id")     ? snapshot_text(snapshot, "id", &out->id)
-                       : sv_is(token.text, "uuid") ? snapshot_text(snapshot, "uuid", &out->uuid)
-                       : sv_is(token.text, "pci")  ? snapshot_text(snapshot, "pci", &out->pci)
-                       : sv_is(token.text, "numa")
+    struct json_event event;
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_good = sv_is(event.text, "id")     ? snapshot_text(snapshot, "id", &out->id)
+                       : sv_is(event.text, "uuid") ? snapshot_text(snapshot, "uuid", &out->uuid)
+                       : sv_is(event.text, "pci")  ? snapshot_text(snapshot, "pci", &out->pci)
+                       : sv_is(event.text, "numa")
                            ? snapshot_count(snapshot, "numa", CLUSTER_NODES_MAX, &out->numa)
                            : snapshot_skip(snapshot);
         if (!is_good)
             return false;
     }
-    return token.kind == JSON_OBJECT_END;
+    return event.kind == JSON_OBJECT_END;
 }
 
 static void say_too_many(struct snapshot *snapshot, struct place at)
@@ -33,22 +33,22 @@ static void say_too_many(struct snapshot *snapshot, struct place at)
 
 bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node, int32_t *count)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind == JSON_NULL)
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind == JSON_NULL)
         return true;
-    if (token.kind != JSON_ARRAY)
-        return snapshot_refuse(snapshot, token, "accelerators", "an array",
+    if (event.kind != JSON_ARRAY)
+        return snapshot_refuse(snapshot, event, "accelerators", "an array",
                                "[{\"uuid\": \"...\"}, ...], or num_accelerators instead");
     struct accelerator list[CLUSTER_ACCELERATORS_MAX];
     int32_t filled = 0;
-    while ((token = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
+    while ((event = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
         bool is_good;
-        if (token.kind != JSON_OBJECT) {
-            is_good = snapshot_refuse(snapshot, token, "an accelerator", "an object",
+        if (event.kind != JSON_OBJECT) {
+            is_good = snapshot_refuse(snapshot, event, "an accelerator", "an object",
                                       "{\"uuid\": \"...\"}");
         } else if (filled >= CLUSTER_ACCELERATORS_MAX) {
             if (filled++ == CLUSTER_ACCELERATORS_MAX)
-                say_too_many(snapshot, token.at);
+                say_too_many(snapshot, event.at);
             is_good = snapshot_skip(snapshot);
         } else {
             list[filled] = (struct accelerator){0};
@@ -72,13 +72,13 @@ bool snapshot_accelerators(struct snapshot *snapshot, struct cluster_node *node,
 
 static bool read_unit_config(struct snapshot *snapshot, struct unit *unit)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_OBJECT)
-        return snapshot_refuse(snapshot, token, "the config of a hardware entry", "an object",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_OBJECT)
+        return snapshot_refuse(snapshot, event, "the config of a hardware entry", "an object",
                                "{\"key\": \"value\"}, or leave the key out");
     struct text text = TEXT_INIT; /* a robot's config is kept as it was written */
     struct json_writer json = json_writer_on(&text, JSON_SPACED);
-    bool is_good = json_put_value(&json, snapshot->json, token, snapshot->diag);
+    bool is_good = json_put_value(&json, snapshot->json, event, snapshot->diag);
     const char *string = is_good ? text_string(&text) : NULL;
     unit->config = string ? arena_copy(&snapshot->cluster->arena, sv_from(string)) : NULL;
     text_release(&text);
@@ -87,7 +87,7 @@ static bool read_unit_config(struct snapshot *snapshot, struct unit *unit)
     return unit->config != NULL;
 }
 
-static bool read_unit(struct snapshot *snapshot, struct json_token start, struct cluster_node *node)
+static bool read_unit(struct snapshot *snapshot, struct json_event start, struct cluster_node *node)
 {
     struct unit *unit = arena_zeroed(&snapshot->cluster->arena, struct unit, 1);
     if (!unit) {
@@ -96,18 +96,18 @@ static bool read_unit(struct snapshot *snapshot, struct json_token start, struct
     }
     unit->config = "{}";
     bool is_refused = false;
-    struct json_token token;
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
-        bool is_type = sv_is(token.text, "type");
+    struct json_event event;
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
+        bool is_type = sv_is(event.text, "type");
         size_t errors = snapshot->diag->errors;
         bool is_good = is_type                       ? snapshot_text(snapshot, "type", &unit->type)
-                       : sv_is(token.text, "config") ? read_unit_config(snapshot, unit)
+                       : sv_is(event.text, "config") ? read_unit_config(snapshot, unit)
                                                      : snapshot_skip(snapshot);
         if (!is_good)
             return false;
         is_refused |= is_type && snapshot->diag->errors > errors;
     }
-    if (token.kind != JSON_OBJECT_END)
+    if (event.kind != JSON_OBJECT_END)
         return false;
     if (!unit->type && !is_refused) {
         diag_error(snapshot->diag, ROOST_ERR_SCHEMA, start.at, "a hardware entry needs a 'type'");
@@ -120,25 +120,25 @@ static bool read_unit(struct snapshot *snapshot, struct json_token start, struct
 
 bool snapshot_hardware(struct snapshot *snapshot, struct cluster_node *node)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_ARRAY)
-        return snapshot_refuse(snapshot, token, "hardware", "an array", "[{\"type\": \"Franka\"}]");
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_ARRAY)
+        return snapshot_refuse(snapshot, event, "hardware", "an array", "[{\"type\": \"Franka\"}]");
     int32_t count = 0;
-    while ((token = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
+    while ((event = snapshot_next(snapshot)).kind != JSON_ARRAY_END) {
         bool is_good;
-        if (token.kind != JSON_OBJECT) {
-            is_good = snapshot_refuse(snapshot, token, "a hardware entry", "an object",
+        if (event.kind != JSON_OBJECT) {
+            is_good = snapshot_refuse(snapshot, event, "a hardware entry", "an object",
                                       "{\"type\": \"Franka\"}");
         } else if (count >= UNITS_MAX) {
             if (count++ == UNITS_MAX) {
-                diag_error(snapshot->diag, ROOST_ERR_LIMIT, token.at,
+                diag_error(snapshot->diag, ROOST_ERR_LIMIT, event.at,
                            "more than %d hardware entries on one node", UNITS_MAX);
                 diag_hint(snapshot->diag, "leave out what no node group counts");
             }
             is_good = snapshot_skip(snapshot);
         } else {
             count++;
-            is_good = read_unit(snapshot, token, node);
+            is_good = read_unit(snapshot, event, node);
         }
         if (!is_good)
             return false;

@@ -2,13 +2,13 @@
  * snapshot_node.c (a node), snapshot_hardware.c (what a node has) and snapshot_facts.c (what Ray and
  * the node's environment say of it).
  *
- * Functions that return bool say whether reading can go on: a wrong value is said and left out, so
- * that all of them are said at once. False is for a fault of syntax or a lack of memory. */
+ * Functions that return bool say whether reading can go on: a wrong value is reported and left out, so
+ * that all of them are reported at once. False is for a fault of syntax or a lack of memory. */
 #ifndef TOPOLOGY_SNAPSHOT_INTERNAL_H
 #define TOPOLOGY_SNAPSHOT_INTERNAL_H
 
-#include "base/json_reader.h"
 #include "topology/cluster.h"
+#include "json/json_reader.h"
 
 struct snapshot {
     struct roost_cluster *cluster;
@@ -18,8 +18,8 @@ struct snapshot {
     struct cluster_node *nodes; /* grows; moves into the arena at the end */
     int32_t count, room;
     bool is_file;        /* which somebody can open, and find the lines of */
-    bool is_full;        /* there are more nodes than a cluster may have, which was said */
-    bool has_bad_rank;   /* a node's rank is not known, which was said */
+    bool is_full;        /* there are more nodes than a cluster may have, which was reported */
+    bool has_bad_rank;   /* a node's rank is not known, which was reported */
     bool has_given_rank; /* a node's rank is from its environment */
 };
 
@@ -43,18 +43,18 @@ struct rank_text {
 /* What is not settled yet about a node. */
 struct snapshot_facts {
     struct ray_count counts[RAY_RESOURCES];
-    enum roost_accelerator labelled; /* what Ray's label says that a GPU is */
+    enum roost_accelerator labelled; /* the type of a GPU by Ray's label */
     struct rank_text ranks[RANK_VARIABLES];
 };
 
-/* Says that `what` must be something else than the token, with an example of it, and skips the value;
- * a token that failed was said already. */
-bool snapshot_refuse(struct snapshot *snapshot, struct json_token token, const char *what,
+/* Reports that `what` must be something else than the event, with an example of it, and skips the value;
+ * an event that failed was reported already. */
+bool snapshot_refuse(struct snapshot *snapshot, struct json_event event, const char *what,
                      const char *wanted, const char *example);
 
-struct json_token snapshot_next(struct snapshot *snapshot);
+struct json_event snapshot_next(struct snapshot *snapshot);
 
-/* Reads to the end of the value that the last token began. */
+/* Reads to the end of the value that the last event began. */
 bool snapshot_skip(struct snapshot *snapshot);
 
 /* A string or null, a number from 0 to `max` or null; null leaves *out as it is. */

@@ -4,18 +4,18 @@
 
 static bool read_type(struct snapshot *snapshot, struct cluster_node *node)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_STRING)
-        return snapshot_refuse(snapshot, token, "accelerator_type", "a string",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_STRING)
+        return snapshot_refuse(snapshot, event, "accelerator_type", "a string",
                                "\"NV_GPU\", or leave the key out");
     for (int i = ROOST_ACCELERATOR_NONE; i <= ROOST_ACCELERATOR_KUNLUN; i++) {
-        if (sv_is(token.text, roost_accelerator_type((enum roost_accelerator)i))) {
+        if (sv_is(event.text, roost_accelerator_type((enum roost_accelerator)i))) {
             node->accelerator = (enum roost_accelerator)i;
             return true;
         }
     }
-    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, token.at, "accelerator_type '%s' is not known",
-               quote(token.text).text);
+    diag_error(snapshot->diag, ROOST_ERR_SCHEMA, event.at, "accelerator_type '%s' is not known",
+               quote(event.text).text);
     diag_hint(snapshot->diag, "known are NV_GPU, AMD_GPU, NPU, INTEL_GPU, MUSA_GPU, KUNLUN_XPU and "
                               "NO_ACCEL");
     return true;
@@ -101,16 +101,16 @@ static bool is_near(struct strview a, struct strview b)
     return a.len - head - tail <= APART && b.len - head - tail <= APART;
 }
 
-static void note_unknown(struct slips *slips, struct json_token token)
+static void note_unknown(struct slips *slips, struct json_event event)
 {
     /* Near to num_cpus, but not what is meant by it. */
-    struct strview text = sv_is(token.text, "num_gpus") ? SV("num_accelerators") : token.text;
+    struct strview text = sv_is(event.text, "num_gpus") ? SV("num_accelerators") : event.text;
     for (int k = 0; k < NODE_KEYS; k++) {
         if (slips->meant & 1U << k || !is_near(text, sv_from(node_keys[k])))
             continue;
         slips->meant |= 1U << k;
-        slips->first[k].at = token.at;
-        slips->first[k].key = quote(token.text);
+        slips->first[k].at = event.at;
+        slips->first[k].key = quote(event.text);
         return;
     }
 }
@@ -137,11 +137,11 @@ static bool read_rank(struct snapshot *snapshot, struct cluster_node *node)
 
 static bool read_head(struct snapshot *snapshot, struct cluster_node *node)
 {
-    struct json_token token = snapshot_next(snapshot);
-    if (token.kind != JSON_TRUE && token.kind != JSON_FALSE)
-        return snapshot_refuse(snapshot, token, "head", "true or false",
+    struct json_event event = snapshot_next(snapshot);
+    if (event.kind != JSON_TRUE && event.kind != JSON_FALSE)
+        return snapshot_refuse(snapshot, event, "head", "true or false",
                                "true for the head node of a Ray cluster, or leave the key out");
-    node->is_head = token.kind == JSON_TRUE;
+    node->is_head = event.kind == JSON_TRUE;
     return true;
 }
 
@@ -176,20 +176,20 @@ bool snapshot_node(struct snapshot *snapshot, struct place at, struct cluster_no
     int32_t listed = -1;
     size_t errors = snapshot->diag->errors;
     struct slips slips;
-    struct json_token token;
+    struct json_event event;
     slips.seen = slips.meant = 0;
-    while ((token = snapshot_next(snapshot)).kind == JSON_KEY) {
+    while ((event = snapshot_next(snapshot)).kind == JSON_KEY) {
         int key = 0;
-        while (key < NODE_KEYS && !sv_is(token.text, node_keys[key]))
+        while (key < NODE_KEYS && !sv_is(event.text, node_keys[key]))
             key++;
         if (key < NODE_KEYS)
             slips.seen |= 1U << key;
         else
-            note_unknown(&slips, token);
+            note_unknown(&slips, event);
         if (!read_field(snapshot, key, node, &facts, &listed))
             return false;
     }
-    if (token.kind != JSON_OBJECT_END)
+    if (event.kind != JSON_OBJECT_END)
         return false;
     check_slips(snapshot, &slips);
     /* Values that were refused would not agree either. */

@@ -56,12 +56,12 @@ TEST(a_wrong_spec_is_refused_with_what_is_wrong)
         const char *phrase;
     } rows[] = {
         {"0x8", ROOST_ERR_USAGE, "it has no nodes"},
-        {"1x8,", ROOST_ERR_USAGE, "a part is N x K"},
-        {"1x8,,1x8", ROOST_ERR_USAGE, "a part is N x K"},
-        {"1x8,8", ROOST_ERR_USAGE, "a part is N x K"},
-        {"1x8,x8", ROOST_ERR_USAGE, "a part is N x K"},
-        {"1x8,1x", ROOST_ERR_USAGE, "a part is N x K"},
-        {"1x8,-1x8", ROOST_ERR_USAGE, "a part is N x K"},
+        {"1x8,", ROOST_ERR_USAGE, "an entry is N x K"},
+        {"1x8,,1x8", ROOST_ERR_USAGE, "an entry is N x K"},
+        {"1x8,8", ROOST_ERR_USAGE, "an entry is N x K"},
+        {"1x8,x8", ROOST_ERR_USAGE, "an entry is N x K"},
+        {"1x8,1x", ROOST_ERR_USAGE, "an entry is N x K"},
+        {"1x8,-1x8", ROOST_ERR_USAGE, "an entry is N x K"},
         {"1x8 two words", ROOST_ERR_USAGE, "a vendor or model is one word"},
         {"1x8 -", ROOST_ERR_USAGE, "a vendor or model is one word"},
         {"1x1025", ROOST_ERR_LIMIT, "larger than"},
@@ -107,7 +107,7 @@ TEST(the_largest_cluster_is_numbered_whole)
     struct roost_cluster *cluster = cluster_of("65536x1024", NULL);
     struct roost_node_group group;
     assert_int_equal(roost_cluster_accelerator_count(cluster), 67108864);
-    assert_true(roost_cluster_group(cluster, 0, &group));
+    assert_true(roost_cluster_node_group(cluster, 0, &group));
     assert_string_equal(group.label, "cluster");
     assert_int_equal(group.resource_count, 67108864);
     roost_cluster_free(cluster);
@@ -119,14 +119,15 @@ static void check_groups(const char *spec, const char *groups, const char *expec
     struct roost_cluster *cluster = cluster_of(spec, groups);
     struct text got = TEXT_INIT;
     struct roost_node_group group;
-    for (size_t g = 0; roost_cluster_group(cluster, g, &group); g++) {
+    for (size_t g = 0; roost_cluster_node_group(cluster, g, &group); g++) {
         text_printf(&got, "%s%s %s ", g ? "; " : "", group.label,
                     group.hardware_type ? group.hardware_type : "nodes");
         put_ranks(&got, group.node_ranks, group.node_count);
         text_printf(&got, " %d", (int)group.resource_count);
     }
     CHECK_TEXT(spec, text_string(&got), expected);
-    assert_false(roost_cluster_group(cluster, roost_cluster_group_count(cluster), &group));
+    assert_false(
+        roost_cluster_node_group(cluster, roost_cluster_node_group_count(cluster), &group));
     text_release(&got);
     roost_cluster_free(cluster);
 }

@@ -2,7 +2,7 @@
  * records, for a roost program of the tests.
  *
  * Whatever the library and the program open, and write, comes through here (-Wl,--wrap). A file beside the program, with
- * ".plan" behind its name, says "driver 7 once", "guardian 3 on" or "keeper 1 on": which process (the supervisor is a fork of
+ * ".plan" behind its name, says "driver 7 once", "guardian 3 on" or "registry 1 on": which process (the supervisor is a fork of
  * the guardian, and counts on from there), and from the how manieth time. The plan is removed when it has come
  * to that, so that a test knows where to end. "records 5 on" lets every write of exit records fail with that
  * errno. */
@@ -55,9 +55,9 @@ static void read_plan(void)
         return;
     }
     read_text("/proc/self/cmdline", words, sizeof words);
-    const char *own = strstr(words, "--guardian") ? "guardian"
-                      : strstr(words, "--keeper") ? "keeper"
-                                                  : "driver";
+    const char *own = strstr(words, "--guardian")          ? "guardian"
+                      : strstr(words, "--registry-server") ? "registry"
+                                                           : "driver";
     if (strcmp(role, own) != 0)
         wanted = 0;
 }

@@ -1,7 +1,7 @@
 /* short.c - a kernel in a bad mood, for a roost program of the tests.
  *
  * Every read and write of the library and the program comes through here (-Wl,--wrap): it is done in pieces of
- * one to three bytes, and every third one is interrupted. Its guardian, supervisor and keeper are the same
+ * one to three bytes, and every third one is interrupted. Its guardian, supervisor and registry server are the same
  * program, so they have it no better. What the kernel itself never does in part is left alone: packets,
  * counters and lists of events, and its own files (/proc, control groups). */
 #include <errno.h>

@@ -77,7 +77,7 @@ static void print_descriptors(void)
     fflush(stdout);
 }
 
-static void print_birth(void)
+static void print_start(void)
 {
     char cwd[4096];
     struct rlimit files;
@@ -377,8 +377,8 @@ static void plain_step(const char *word)
         print_environment();
     else if (strcmp(word, "descriptors") == 0)
         print_descriptors();
-    else if (strcmp(word, "birth") == 0)
-        print_birth();
+    else if (strcmp(word, "start") == 0)
+        print_start();
     else
         die(word);
 }

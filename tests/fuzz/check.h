@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_reader.h"
 #include "base/source.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/json_reader.h"
 
 #define CHECK(fact)                                                                                \
     do {                                                                                           \
@@ -108,18 +108,18 @@ static inline void check_component(const struct roost_component *it,
 /* What a config says of its groups: all of it can be read, and nothing beyond. */
 static inline void check_groups(const struct roost_config *config)
 {
-    struct roost_group_config group;
+    struct roost_node_group_config group;
     struct roost_env_config env;
     struct roost_env_var var;
-    size_t groups = roost_config_group_count(config), sum = 0;
+    size_t groups = roost_config_node_group_count(config), sum = 0;
     for (size_t i = 0; i < roost_config_label_count(config); i++)
         sum += strlen(roost_config_label(config, i));
     CHECK(!roost_config_label(config, roost_config_label_count(config)));
     for (size_t g = 0; g < groups; g++) {
-        CHECK(roost_config_group(config, g, &group));
-        int32_t node = roost_config_group_node(config, g, 0);
+        CHECK(roost_config_node_group(config, g, &group));
+        int32_t node = roost_config_node_group_node(config, g, 0);
         for (int32_t steps = 0; node >= 0 && steps < 1000; steps++) {
-            int32_t next = roost_config_group_node(config, g, node + 1);
+            int32_t next = roost_config_node_group_node(config, g, node + 1);
             CHECK(next == -1 || next > node);
             node = next;
         }
@@ -134,7 +134,7 @@ static inline void check_groups(const struct roost_config *config)
         }
         CHECK(!roost_config_env_config(config, g, group.env_count, &env));
     }
-    CHECK(!roost_config_group(config, groups, &group) && sum < SIZE_MAX);
+    CHECK(!roost_config_node_group(config, groups, &group) && sum < SIZE_MAX);
 }
 
 /* A component placed again from its own numbers has the same rows. */

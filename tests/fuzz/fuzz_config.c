@@ -66,8 +66,8 @@ static void check_bundles(const struct roost_config *config, const struct roost_
         CHECK(it->rollout.first + it->rollout.count == it->num_gpus);
         for (int32_t p = 0; p < it->engines.part_count; p++)
             CHECK(it->engines.slot[p] < it->num_gpus && it->engines.machine[p] < it->machine_count);
-        CHECK(roost_render_groups_json(bundles, keep_bytes, &json) == ROOST_OK);
-        CHECK(roost_render_groups_text(bundles, NULL, keep_bytes, &text) == ROOST_OK);
+        CHECK(roost_render_bundles_json(bundles, keep_bytes, &json) == ROOST_OK);
+        CHECK(roost_render_bundles_text(bundles, NULL, keep_bytes, &text) == ROOST_OK);
         check_json(&json);
     }
     roost_bundles_free(bundles);
@@ -99,7 +99,7 @@ static void check_mode(struct strview bytes, enum roost_mode mode)
         if (plan)
             check_plan(plan, config, cluster, report, is_good);
         CHECK(plan || roost_report_errors(report) > 0);
-        if (cluster && roost_config_has_groups(config))
+        if (cluster && roost_config_has_placement_groups(config))
             check_bundles(config, cluster, report);
         roost_plan_free(plan);
         roost_cluster_free(cluster);

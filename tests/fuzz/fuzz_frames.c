@@ -40,7 +40,7 @@ static uint64_t take_number(void)
     return number;
 }
 
-/* --- channels --- */
+/* --- sockets --- */
 
 static int pair(int *out)
 {

@@ -1,14 +1,14 @@
 /* fuzz_json.c - any bytes, as a JSON document.
- * Read whole and in pieces they give the same tokens, places and error, under the default limits and
- * under tiny ones; skipping accepts what reading accepts; a place points at what its token says. */
+ * Read whole and in pieces they give the same events, places and error, under the default limits and
+ * under tiny ones; skipping accepts what reading accepts; a place points at what its event says. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_reader.h"
 #include "base/utf8.h"
 #include "tests/fuzz/check.h"
+#include "json/json_reader.h"
 
 /* Pieces of 1 to 7 bytes, decided by the document so that a crash can be replayed. */
 struct pieces {
@@ -47,21 +47,21 @@ static int byte_at(struct place at)
     return byte < line.len ? (unsigned char)line.at[byte] : -1;
 }
 
-static void check_place(struct json_token token)
+static void check_place(struct json_event event)
 {
     static const char starts[] = "{}[]\"\"0tfn";
-    if (token.kind == JSON_FAILED)
+    if (event.kind == JSON_FAILED)
         return;
-    int c = byte_at(token.at);
-    if (token.kind == JSON_END)
+    int c = byte_at(event.at);
+    if (event.kind == JSON_END)
         CHECK(c == -1);
-    else if (token.kind == JSON_NUMBER)
-        CHECK(c == token.text.at[0]);
+    else if (event.kind == JSON_NUMBER)
+        CHECK(c == event.text.at[0]);
     else
-        CHECK(c == starts[token.kind]);
+        CHECK(c == starts[event.kind]);
 }
 
-static void check_same(struct json_token a, struct json_token b)
+static void check_same(struct json_event a, struct json_event b)
 {
     CHECK(a.kind == b.kind && sv_equal(a.text, b.text));
     CHECK(a.at.line == b.at.line && a.at.column == b.at.column && a.at.length == b.at.length);
@@ -77,24 +77,24 @@ static bool read_both_ways(struct strview document, const struct json_limits *li
     struct roost_error whole_err, parts_err;
     struct diag whole_diag = diag_start(NULL, &whole_err);
     struct diag parts_diag = diag_start(NULL, &parts_err);
-    struct json_token token;
+    struct json_event event;
     CHECK(whole && parts);
     do {
-        token = json_next(whole, &whole_diag);
-        check_same(token, json_next(parts, &parts_diag));
-        check_text(token.text);
+        event = json_next(whole, &whole_diag);
+        check_same(event, json_next(parts, &parts_diag));
+        check_text(event.text);
         if (document.len <= SMALL)
-            check_place(token);
-    } while (token.kind < JSON_END);
+            check_place(event);
+    } while (event.kind < JSON_END);
     CHECK(whole_err.code == parts_err.code && whole_err.line == parts_err.line);
     CHECK(whole_err.column == parts_err.column);
     CHECK(strcmp(whole_err.message, parts_err.message) == 0);
     CHECK(strcmp(whole_err.hint, parts_err.hint) == 0);
-    CHECK((token.kind == JSON_FAILED) == (whole_err.code != ROOST_OK));
-    CHECK(json_next(whole, &whole_diag).kind == token.kind);
+    CHECK((event.kind == JSON_FAILED) == (whole_err.code != ROOST_OK));
+    CHECK(json_next(whole, &whole_diag).kind == event.kind);
     json_reader_free(whole);
     json_reader_free(parts);
-    return token.kind == JSON_END;
+    return event.kind == JSON_END;
 }
 
 static bool is_skipped(struct strview document)

@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(walk(&component->base_env) == component->base_env.len);
         CHECK(walk(&component->after) == component->after.len);
         CHECK(walk(&component->forker) == component->forker.len);
+        CHECK(walk(&component->own) == component->own.len);
         first += component->process_count;
     }
     CHECK(first == spec.process_count);

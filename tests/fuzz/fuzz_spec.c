@@ -7,8 +7,8 @@ static void check_cluster(const struct roost_cluster *cluster)
     int32_t nodes = roost_cluster_node_count(cluster);
     int64_t total = 0;
     struct roost_node_group all;
-    CHECK(nodes > 0 && roost_cluster_group_count(cluster) == 2);
-    CHECK(roost_cluster_group(cluster, 0, &all) && all.node_count == nodes);
+    CHECK(nodes > 0 && roost_cluster_node_group_count(cluster) == 2);
+    CHECK(roost_cluster_node_group(cluster, 0, &all) && all.node_count == nodes);
     for (int32_t n = 0; n < nodes; n++) {
         struct roost_node node;
         CHECK(roost_cluster_node(cluster, n, &node) && all.node_ranks[n] == n);

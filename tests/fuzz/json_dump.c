@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
 #include "base/text.h"
+#include "json/json_writer.h"
 
 enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_SYSTEM = 5 };
 
@@ -25,35 +25,35 @@ static bool is_end(enum json_kind kind)
     return kind == JSON_OBJECT_END || kind == JSON_ARRAY_END;
 }
 
-static void put_token(struct text *out, struct json_token token)
+static void put_event(struct text *out, struct json_event event)
 {
     static const char *const marks[] = {
         [JSON_OBJECT] = "{",  [JSON_OBJECT_END] = "}", [JSON_ARRAY] = "[",   [JSON_ARRAY_END] = "]",
         [JSON_TRUE] = "true", [JSON_FALSE] = "false",  [JSON_NULL] = "null",
     };
-    if (token.kind == JSON_KEY || token.kind == JSON_STRING)
-        text_json(out, token.text);
-    else if (token.kind == JSON_NUMBER)
-        text_put(out, token.text);
+    if (event.kind == JSON_KEY || event.kind == JSON_STRING)
+        text_json(out, event.text);
+    else if (event.kind == JSON_NUMBER)
+        text_put(out, event.text);
     else
-        text_puts(out, marks[token.kind]);
+        text_puts(out, marks[event.kind]);
 }
 
 /* The document in `out`; false when it was refused. */
 static bool dump(struct json_reader *reader, struct text *out, struct diag *diag)
 {
-    enum json_kind before = JSON_KEY; /* no comma before the first token */
-    struct json_token token;
-    while ((token = json_next(reader, diag)).kind < JSON_END) {
+    enum json_kind before = JSON_KEY; /* no comma before the first event */
+    struct json_event event;
+    while ((event = json_next(reader, diag)).kind < JSON_END) {
         bool is_first = before == JSON_KEY || before == JSON_OBJECT || before == JSON_ARRAY;
-        if (!is_first && !is_end(token.kind))
+        if (!is_first && !is_end(event.kind))
             text_char(out, ',');
-        put_token(out, token);
-        if (token.kind == JSON_KEY)
+        put_event(out, event);
+        if (event.kind == JSON_KEY)
             text_char(out, ':');
-        before = token.kind;
+        before = event.kind;
     }
-    return token.kind == JSON_END;
+    return event.kind == JSON_END;
 }
 
 static int dump_file(const char *path)

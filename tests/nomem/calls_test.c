@@ -3,8 +3,8 @@
  * A driver and two workers in one thread do all kinds of calls, once to count allocations, then again for
  * each of them: once with only that one failing, once with all from there on. Every call that was made has
  * one outcome of each rank in the end, nothing is left open, and (under ASan) nothing leaks. */
+#include "rpc/call_reader.h"
 #include "rpc/links_internal.h"
-#include "rpc/reader.h"
 #include "tests/nomem/heap.h"
 #include "tests/rpc_unit.h"
 
@@ -23,7 +23,7 @@ static const struct step {
 
 struct actors {
     struct links *links;
-    struct roost_reader *reader;
+    struct roost_call_reader *reader;
     struct roost_worker *workers[RANKS];
     struct roost_call *calls[CALLS];
     size_t values, lost; /* outcomes */
@@ -102,9 +102,9 @@ static struct actors run(size_t fails_at, bool fails_on)
     heap.is_on = true;
     struct links_options options = {.rank_count = RANKS, .other_fd = -1, .close_grace_ms = -1};
     it.links = links_new(&options);
-    it.reader = roost_reader_new();
+    it.reader = roost_call_reader_new();
     if (it.links && it.reader && reader_add(it.reader, it.links))
-        assert_true(roost_reader_has_groups(it.reader));
+        assert_true(roost_call_reader_has_groups(it.reader));
     for (int i = 0; it.links && i < CALLS; i++) {
         if (i > 0 && steps[i - 1].is_early && !steps[i].is_early)
             for (int32_t rank = 0; rank < RANKS; rank++)
@@ -124,7 +124,7 @@ static struct actors run(size_t fails_at, bool fails_on)
         roost_call_free(it.calls[i]);
     for (int i = 0; i < RANKS; i++)
         roost_worker_free(it.workers[i]);
-    roost_reader_free(it.reader);
+    roost_call_reader_free(it.reader);
     links_free(it.links);
     heap.is_on = false;
     return it;

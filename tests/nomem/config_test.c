@@ -32,8 +32,8 @@ static void hash_config(uint64_t *hash, const struct roost_config *config)
             hash_word(hash, launch->after[k].text);
         hash_word(hash, launch->ready_what.text);
     }
-    for (int32_t g = 0; g < config->group_count; g++) {
-        const struct group_config *group = &config->groups[g];
+    for (int32_t g = 0; g < config->node_group_count; g++) {
+        const struct node_group_config *group = &config->node_groups[g];
         for (int32_t e = 0; e < group->env_config_count; e++)
             for (int32_t v = 0; v < group->env_configs[e].var_count; v++)
                 hash_word(hash, group->env_configs[e].vars[v].value.text);
@@ -187,7 +187,9 @@ static const struct scenario scenarios[] = {
          "\"${oc.env:A_TOKEN}\"], restart: never,\n"
          "            env: {LOG: debug, PATH: \"/x/%{RANK}\"}, ports: {http: {hand_over: yes}}, "
          "ready: {port: http}, after: [env]}\n"
-         "    critic: {isolate: false, local_rank: zero, cwd: /tmp, bind: {cpu: all}}\n",
+         "    critic: {isolate: false, local_rank: zero, cwd: /tmp, bind: {cpu: all},\n"
+         "             command: [./judge, \"%{actor.0.port.http}\", \"%{actor.addresses.http}\", "
+         "$RANK]}\n",
      .cluster = "1x8 A800,2x8 AMD",
      .overrides = {"cluster.component_placement.idle=6-7", "roost.launch.actor.command.0=./run",
                    "new.key={a: [1, 2]}"}},
@@ -253,7 +255,8 @@ static const struct scenario scenarios[] = {
          "    e: ${oc.env:UNSET}\n"
          "    f: {node_group: [e, e], placement: 1}\n"
          "    f: 1\n"
-         "roost: {launch: {nobody: 1, actor: {command: x, env: {RANK: 1}, after: [f, g], ready: "
+         "roost: {launch: {nobody: 1, actor: {command: x, env: {RANK: 1, P: "
+         "\"%{a.0.host}%{actor.0.port.http}%{.}\"}, after: [f, g], ready: "
          "{}}}, engine: slurm, logs: 1}\n",
      .cluster = "2x4",
      .overrides = {"wrong", "cluster.node_groups.9=1"},

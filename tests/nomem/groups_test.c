@@ -15,7 +15,7 @@ static struct result run_groups(const struct scenario *it)
         .path = path_in_folder(0, it->file ? it->file : "groups.yaml"),
         .text = it->yaml,
         .text_len = it->yaml ? strlen(it->yaml) : 0,
-        .takes_groups_alone = true,
+        .takes_placement_groups_alone = true,
     };
     struct roost_config *config = roost_config_load(&reading, report, &err);
     result.code = err.code;
@@ -28,8 +28,8 @@ static struct result run_groups(const struct scenario *it)
                                         : NULL;
     result.code = first_of(result.code, err.code);
     if (bundles) {
-        enum roost_code json = roost_render_groups_json(bundles, hash_bytes, &result.plan);
-        enum roost_code text = roost_render_groups_text(bundles, NULL, hash_bytes, &result.plan);
+        enum roost_code json = roost_render_bundles_json(bundles, hash_bytes, &result.plan);
+        enum roost_code text = roost_render_bundles_text(bundles, NULL, hash_bytes, &result.plan);
         result.code = first_of(result.code, first_of(json, text));
     }
     roost_bundles_free(bundles);

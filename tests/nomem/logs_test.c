@@ -1,5 +1,5 @@
 /* logs_test.c - logs are shown without memory. */
-#include "cli/logs_view.h"
+#include "cli/screen/logs_view.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static struct result run_logs(const struct scenario *unused)
     result.code = show_logs(run_dir, out, false);
     if (result.code == ROOST_OK)
         result.code = show_logs(run_dir, out, true);
-    last_lines(run_dir, "actor", 0, LOG_STDOUT, 3, "> ", &text);
+    last_lines(run_dir, "actor", 0, LOG_STDOUT, 3, &(struct last_lines_style){"> ", true}, &text);
     if (text.has_failed)
         result.code = first_of(result.code, ROOST_ERR_MEMORY);
     char bytes[4096];

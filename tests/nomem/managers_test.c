@@ -1,4 +1,6 @@
 /* managers_test.c - managers answer without memory. */
+#include <roost/engine/registry.h>
+
 #include "tests/nomem/nomem.h"
 
 /* Managers asked for everything they do: the answers, and those that come later. */
@@ -36,12 +38,12 @@ static struct result run_managers(const struct scenario *unused)
     struct roost_error err;
     struct result result = {0};
     (void)unused;
-    struct roost_managers *managers =
-        roost_managers_new(view, sizeof view - 1, hash_later, &result.plan, &err);
+    struct roost_registry *managers =
+        roost_registry_new(view, sizeof view - 1, hash_later, &result.plan, &err);
     result.code = managers ? ROOST_OK : err.code;
     for (size_t i = 0; i < ROWS(requests) && result.code == ROOST_OK; i++) {
         char *answer = NULL;
-        result.code = roost_managers_answer(managers, requests[i].owner, requests[i].request,
+        result.code = roost_registry_answer(managers, requests[i].owner, requests[i].request,
                                             strlen(requests[i].request), &answer, &err);
         if (answer && strstr(answer, "\"code\":\"memory\""))
             result.code = ROOST_ERR_MEMORY; /* nothing has changed, as the sanitizers can tell */
@@ -50,8 +52,8 @@ static struct result run_managers(const struct scenario *unused)
         roost_answer_free(answer);
     }
     if (managers)
-        roost_managers_owner_gone(managers, 1);
-    roost_managers_free(managers);
+        roost_registry_owner_gone(managers, 1);
+    roost_registry_free(managers);
     return result;
 }
 

@@ -1,4 +1,6 @@
 /* plan_test.c - strategies, and what a program describes, without memory. */
+#include <roost/engine/cluster.h>
+
 #include "tests/nomem/nomem.h"
 
 /* The three strategies on one cluster, without a config. */
@@ -35,12 +37,13 @@ static struct result run_strategies(const struct scenario *unused)
 static struct result run_parts(const struct scenario *unused)
 {
     static const char *const arms[] = {"Franka", "Franka"};
-    static const struct roost_node_part nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0, 0},
-                                                   {ROOST_ACCELERATOR_AMD, 2, arms, 2, 0}};
+    static const struct roost_node_description nodes[] = {{ROOST_ACCELERATOR_NVIDIA, 4, NULL, 0, 0},
+                                                          {ROOST_ACCELERATOR_AMD, 2, arms, 2, 0}};
     static const int32_t both[] = {0, 1};
-    static const struct roost_group_part parts[] = {{"both", NULL, both, 2, true},
-                                                    {"arms", "Franka", both + 1, 1, false},
-                                                    {"node", NULL, both, 2, false}};
+    static const struct roost_node_group_description parts[] = {
+        {"both", NULL, both, 2, true},
+        {"arms", "Franka", both + 1, 1, false},
+        {"node", NULL, both, 2, false}};
     static const char *const labels[] = {"both"};
     const struct roost_scope scope = {.labels = labels, .label_count = 1};
     const struct roost_packed packed = {0, 3, 2, 1};
@@ -48,8 +51,8 @@ static struct result run_parts(const struct scenario *unused)
     struct result result = {0};
     struct roost_error err;
     (void)unused;
-    struct roost_cluster *cluster =
-        roost_cluster_new_parts(&(struct roost_cluster_parts){nodes, 2, parts, ROWS(parts)}, &err);
+    struct roost_cluster *cluster = roost_cluster_new_described(
+        &(struct roost_cluster_description){nodes, 2, parts, ROWS(parts)}, &err);
     if (!cluster)
         return (struct result){.code = err.code};
     result.code = first_of(roost_packed_check(&packed, &err), roost_node_check(both, 2, &err));
@@ -113,7 +116,7 @@ static struct result run_view(const struct scenario *unused)
     struct roost_cluster_options wanted = {.text = "1x4", .config = config};
     struct roost_cluster *cluster = roost_cluster_new(&wanted, NULL, &err);
     result.code =
-        cluster ? roost_render_view_json(cluster, config, hash_bytes, &result.plan) : err.code;
+        cluster ? roost_render_cluster_view(cluster, config, hash_bytes, &result.plan) : err.code;
     roost_cluster_free(cluster);
     roost_config_free(config);
     return result;

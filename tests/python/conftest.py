@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from agents_home import Home
 from engine import Engine, OtherUser
-from parts_home import Home
 from ray_cluster import RayCluster
 from ray_four import open_four
 from ray_schedule import pytest_xdist_make_scheduler  # noqa: F401

@@ -174,8 +174,14 @@ class Engine:
         self.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.has_cgroup = has_cgroup
         self.marker = f"ROOST_TEST_HOME={home}"
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))}
-        self.env |= {"XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(self.runtime), "ROOST_TEST_HOME": str(home)}
+        self.env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "LISTEN_"))
+        }
+        self.env |= {
+            "XDG_STATE_HOME": str(home / "state"),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "ROOST_TEST_HOME": str(home),
+        }
         # Tests that run at the same time have homes, and so books of leases, of their own.
         self.env["ROOST_PORT_BASE"] = str(own_ports().first)
         if not has_cgroup:
@@ -210,7 +216,10 @@ class Engine:
                 settings["command"] = [str(self.worker), *settings.pop("do")]
             launch[component] = settings
         path = self.home / name
-        document = {"cluster": {"num_nodes": 1, "component_placement": placement}, "roost": {"cluster": "1x1024", "launch": launch, **roost}}
+        document = {
+            "cluster": {"num_nodes": 1, "component_placement": placement},
+            "roost": {"cluster": "1x1024", "launch": launch, **roost},
+        }
         path.write_text(json.dumps(document, indent=1))
         return path
 
@@ -220,10 +229,18 @@ class Engine:
     def ask(self, *words: str) -> subprocess.CompletedProcess:
         """Another command of the same user."""
         user = {} if self.user is None else {"preexec_fn": self.user.become}
-        return subprocess.run([str(self.roost), *words], env=self.env, capture_output=True, text=True, timeout=PATIENCE, **user)
+        return subprocess.run(
+            [str(self.roost), *words], env=self.env, capture_output=True, text=True, timeout=PATIENCE, **user
+        )
 
     def start(self, config: Path, *words: str, **options: object) -> subprocess.Popen:
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.home} | options
+        options = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "env": self.env,
+            "cwd": self.home,
+        } | options
         if self.user is not None:
             options["preexec_fn"] = self.user.become
         self.running.append(subprocess.Popen(self.command(config, *words), **options))
@@ -238,7 +255,9 @@ class Engine:
         out, err = driver.communicate(timeout=patience)
         self.running.remove(driver)
         assert self.left() == []
-        return subprocess.CompletedProcess(driver.args, driver.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"))
+        return subprocess.CompletedProcess(
+            driver.args, driver.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace")
+        )
 
     def finish_one(self, driver: subprocess.Popen, patience: float = PATIENCE) -> int:
         """The code of one of several drivers; others may go on."""
@@ -304,9 +323,13 @@ class Engine:
     def cgroups(self) -> LeftOver:
         """Control groups of runs of this home that are still there."""
         names = {f"roost-{run.name}" for run in self.runs()}
-        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+        mounts = [
+            line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"
+        ]
         # os.walk passes over what goes away meanwhile, as the groups of other tests do.
-        return LeftOver(Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names)
+        return LeftOver(
+            Path(folder) for mount in mounts for folder, _, _ in os.walk(mount) if Path(folder).name in names
+        )
 
     def remove_cgroups(self) -> None:
         """Empty ones. Who has ended may still be on its way out of one; the kernel tells when it has left."""

@@ -69,9 +69,7 @@ class Scene:
             equal = [key for key in components if components[key] == value]
             if is_joined and equal:
                 key = equal[0]
-                components = {
-                    f"{k},{name}" if k == key else k: item for k, item in components.items()
-                }
+                components = {f"{k},{name}" if k == key else k: item for k, item in components.items()}
             else:
                 components[name] = value
         self.section["component_placement"] = components
@@ -167,12 +165,7 @@ def draw_separate(scene: Scene, is_auto: bool) -> None:
     scene.slices["reward"] = scene.slices["rollout"] if dice.chance(50) else draw_slice(scene)
 
     units = scene.units("rollout")
-    sizes = [
-        (tp, pp)
-        for tp in (2, 1, 4)
-        for pp in (1, 2)
-        if tp <= len(units) and is_packable(units, tp * pp)
-    ]
+    sizes = [(tp, pp) for tp in (2, 1, 4) for pp in (1, 2) if tp <= len(units) and is_packable(units, tp * pp)]
     tp, pp = dice.pick(sizes)
     actor_tp = min(dice.pick([1, 2, 4]), scene.size("actor"))
     set_sizes(scene, actor_tp, tp, pp)

@@ -44,11 +44,7 @@ def is_one_process(units: list[Resource]) -> bool:
 def chunk_sizes(units: list[Resource]) -> list[int]:
     """How many units each process may get when they are dealt out in equal chunks."""
     sizes = [size for size in range(1, len(units) + 1) if len(units) % size == 0]
-    return [
-        size
-        for size in sizes
-        if all(is_one_process(units[i : i + size]) for i in range(0, len(units), size))
-    ]
+    return [size for size in sizes if all(is_one_process(units[i : i + size]) for i in range(0, len(units), size))]
 
 
 def draw_process_count(dice: Dice, resources: list[Resource]) -> int:

@@ -20,8 +20,9 @@ from verdicts import TimedOut
 PUPPET = """
 import json, os, signal, sys, threading, time
 import roost
-from roost import _roost, _managers
-from roost._attach import start_keeper
+from roost import _roost
+from roost._work import managers
+from roost._local.registry_server import start_registry_server
 out = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
     try:
@@ -41,7 +42,9 @@ class Failed(Exception):
 
 class Puppet:
     def __init__(self, env: dict[str, str], **more: Any) -> None:
-        self.process = subprocess.Popen([sys.executable, "-c", PUPPET], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PUPPET], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more
+        )
         self.pid = self.process.pid
         self.text = b""
 
@@ -87,7 +90,9 @@ class Theatre:
     def __init__(self, home: Path) -> None:
         self.runtime = home / "runtime"
         self.runtime.mkdir(mode=0o700)
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "RLINF"))}
+        self.env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("ROOST", "XDG_", "RLINF"))
+        }
         side = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
         self.env |= {"XDG_RUNTIME_DIR": str(self.runtime), "XDG_STATE_HOME": str(home / "state")}
         self.port_base = 20000 + 1500 * (side % 8) + 1000
@@ -101,7 +106,9 @@ class Theatre:
     def driver(self, cluster: str = "cluster='2x4'", namespace: str | None = None) -> Puppet:
         """A process with managers."""
         it = self.puppet()
-        it.do(f"keeper = start_keeper(roost.Cluster({cluster}), {namespace!r}, program={str(ROOST)!r}, port_base={self.port_base})")
+        it.do(
+            f"registry_server = start_registry_server(roost.Cluster({cluster}), {namespace!r}, program={str(ROOST)!r}, port_base={self.port_base})"
+        )
         return it
 
     def path(self, namespace: str = "roost") -> Path:

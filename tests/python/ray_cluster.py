@@ -34,7 +34,12 @@ ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ("RAY_", "ROOST_", "RLINF_", "CUDA_VISIBLE_DEVICES", "XDG_", "PYTHONDONTWRITEBYTECODE")
 WAIT = 300  # a watchdog, ten times what is needed
 # A lost node is noticed sooner than by default.
-HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4"}
+HEALTH = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "4",
+}
 
 # Every raylet takes the machine for its own and starts workers ahead of need, a second of CPU each.
 FRUGAL = {"RAY_worker_maximum_startup_concurrency": "1", "RAY_prestart_worker_first_driver": "0"}
@@ -80,7 +85,7 @@ for line in sys.stdin:
     except BaseException:
         error = traceback.format_exc()
     if "roost" in sys.modules:
-        from roost._group import GROUPS
+        from roost._work.group import GROUPS
         for group in [group for group in GROUPS._running.values() if group is not None]:
             group._close()
     print(json.dumps([printed.getvalue(), error]), file=answers, flush=True)
@@ -123,8 +128,14 @@ class Session:
         self.log = Path(path)
         with os.fdopen(number, "w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", SESSION], env=cluster.driver(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=cluster.folder,
-            )  # fmt: skip
+                [sys.executable, "-c", SESSION],
+                env=cluster.driver(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=cluster.folder,
+            )
 
     def drive(self, script: str) -> Any:
         """As RayCluster.drive."""
@@ -174,16 +185,22 @@ class RayCluster:
         self.folder = Path(tempfile.mkdtemp(prefix="rr", dir="/tmp"))
         (self.folder / "h").mkdir()
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        self.environment |= {
-            "HOME": str(self.folder / "h"),
-            "XDG_RUNTIME_DIR": str(self.folder / "h"),
-            "RAY_TMPDIR": str(self.folder),
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_AUTH_MODE": "token" if token else "disabled",
-            "PYTHONPATH": f"{ROOT}/tests/python/plain_ray:{ROOT}/tests/python" if is_frugal else f"{ROOT}/tests/python",
-            "PYTHONUNBUFFERED": "1",
-            "ROOST": os.environ.get("ROOST", str(ROOT / "build/roost")),
-        } | (FRUGAL if is_frugal else {}) | (environment or {})  # fmt: skip
+        self.environment |= (
+            {
+                "HOME": str(self.folder / "h"),
+                "XDG_RUNTIME_DIR": str(self.folder / "h"),
+                "RAY_TMPDIR": str(self.folder),
+                "RAY_USAGE_STATS_ENABLED": "0",
+                "RAY_AUTH_MODE": "token" if token else "disabled",
+                "PYTHONPATH": f"{ROOT}/tests/python/plain_ray:{ROOT}/tests/python"
+                if is_frugal
+                else f"{ROOT}/tests/python",
+                "PYTHONUNBUFFERED": "1",
+                "ROOST": os.environ.get("ROOST", str(ROOT / "build/roost")),
+            }
+            | (FRUGAL if is_frugal else {})
+            | (environment or {})
+        )
         if token:
             path = self.folder / "token"
             path.write_text(secrets.token_hex(32))
@@ -192,7 +209,7 @@ class RayCluster:
         self.nodes = [
             {"address": f"127.0.0.{last}", "gpus": count, "cpus": cpus, "variables": (variables or {}).get(index, {})}
             for index, (last, count) in enumerate(zip(self.last_bytes, counts, strict=True))
-        ]  # fmt: skip
+        ]
         self.shows_lines = shows_lines or not is_frugal
         self.holder: subprocess.Popen[str] | None = None
         self.looker: Session | None = None
@@ -218,8 +235,14 @@ class RayCluster:
         self.address = f"127.0.0.{self.last_bytes[0]}:{self.port}"
         self.log = open(self.folder / "holder.log", "w")
         self.holder = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests/python/ray_holder.py")], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, str(ROOT / "tests/python/ray_holder.py")],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            start_new_session=True,
+        )
         self.tell({"nodes": self.nodes, "port": self.port, "shows_lines": self.shows_lines})
 
     def tell(self, request: Any) -> Any:
@@ -262,11 +285,19 @@ class RayCluster:
     def start(self, script: str, *arguments: str, **variables: str | None) -> subprocess.Popen[str]:
         """A driver, in a session of its own."""
         return subprocess.Popen(
-            [sys.executable, "-c", script, *arguments], env=self.driver(**variables), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=self.folder,
-        )  # fmt: skip
+            [sys.executable, "-c", script, *arguments],
+            env=self.driver(**variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=self.folder,
+        )
 
-    def run(self, script: str, *arguments: str, timeout: float = WAIT, **variables: str | None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, script: str, *arguments: str, timeout: float = WAIT, **variables: str | None
+    ) -> subprocess.CompletedProcess[str]:
         """A driver, to its end; nothing of its session is left behind when it takes too long."""
         driver = self.start(script, *arguments, **variables)
         try:
@@ -290,11 +321,15 @@ class RayCluster:
 
     def kept(self) -> list[str]:
         """What is kept for the managers of runs."""
-        return self._look("from ray.experimental.internal_kv import _internal_kv_list as keys\nprint(json.dumps([key.decode() for key in keys('', namespace='roost')]))")  # type: ignore[no-any-return]
+        return self._look(
+            "from ray.experimental.internal_kv import _internal_kv_list as keys\nprint(json.dumps([key.decode() for key in keys('', namespace='roost')]))"
+        )  # type: ignore[no-any-return]
 
     def pid_of(self, name: str) -> int:
         """The process of the one living actor with this name."""
-        (pid,) = self._look(f"print(json.dumps([entry['Pid'] for entry in all_actors().values() if entry['State'] == 'ALIVE' and entry['Name'] == {name!r}]))")
+        (pid,) = self._look(
+            f"print(json.dumps([entry['Pid'] for entry in all_actors().values() if entry['State'] == 'ALIVE' and entry['Name'] == {name!r}]))"
+        )
         return int(pid)
 
     def remove_groups(self) -> list[str]:
@@ -335,5 +370,7 @@ class RayCluster:
             self.log.close()
             self.holder = None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

@@ -36,8 +36,12 @@ def raising(error: BaseException) -> Callable[..., Any]:
 def fake_ray(**words: Any) -> Any:
     context = SimpleNamespace(get_actor_id=lambda: None, get_job_id=lambda: "01")
     facts: dict[str, Any] = {
-        "is_joined": True, "check": lambda: None,
-        "exceptions": errors, "get": lambda ref, timeout=None: ref(), "nodes": lambda: [{"NodeID": "n", "Alive": True, "Resources": {}}],
-        "get_runtime_context": lambda: context, "util": SimpleNamespace(list_named_actors=lambda all_namespaces: []),
-    }  # fmt: skip
+        "is_joined": True,
+        "check": lambda: None,
+        "exceptions": errors,
+        "get": lambda ref, timeout=None: ref(),
+        "nodes": lambda: [{"NodeID": "n", "Alive": True, "Resources": {}}],
+        "get_runtime_context": lambda: context,
+        "util": SimpleNamespace(list_named_actors=lambda all_namespaces: []),
+    }
     return SimpleNamespace(**facts | words)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ray_cluster import RayCluster
 
 # A module that drivers and workers import, as they would a user's.
-MODULE = '''
+MODULE = """
 import asyncio, os, signal, sys, threading, time
 import ray
 from roost import CollectiveManager, DeviceLockManager, NodeManager, WorkerManager
@@ -27,7 +27,7 @@ class Together(Worker):
 class Writer(Worker):
     def __init__(self):
         super().__init__()
-        print("born as", self._rank, flush=True)
+        print("started as", self._rank, flush=True)
     def write(self, count, word):
         for number in range(count):
             print(f"{word} {number}")
@@ -76,7 +76,7 @@ def asked(name, method):
 
 def say(error):
     return [type(error).__name__, str(error).splitlines()[0]]
-'''
+"""
 
 
 def open_four() -> Iterator[RayCluster]:

@@ -28,14 +28,27 @@ class Holder:
 
     def add(self, node: dict[str, Any]) -> None:
         is_head = not self.started
-        settings: dict[str, Any] = {"gcs_server_port": self.request["port"], "include_dashboard": False, "no_monitor": True, "include_log_monitor": self.request["shows_lines"]} if is_head else {}
+        settings: dict[str, Any] = (
+            {
+                "gcs_server_port": self.request["port"],
+                "include_dashboard": False,
+                "no_monitor": True,
+                "include_log_monitor": self.request["shows_lines"],
+            }
+            if is_head
+            else {}
+        )
         # A worker inherits its raylet's environment, which is ours at the moment it starts.
         before = dict(os.environ)
         os.environ.update(node["variables"])
         try:
             self.started[node["address"]] = self.cluster.add_node(
-                node_ip_address=node["address"], num_cpus=node["cpus"], num_gpus=node["gpus"], object_store_memory=256 << 20, **settings,
-            )  # fmt: skip
+                node_ip_address=node["address"],
+                num_cpus=node["cpus"],
+                num_gpus=node["gpus"],
+                object_store_memory=256 << 20,
+                **settings,
+            )
         finally:
             os.environ.clear()
             os.environ.update(before)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roost import _ray_ledger
+from roost._ray import journal as ray_journal
 
 
 class Store:
@@ -40,14 +40,14 @@ class Store:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     made = Store()
-    monkeypatch.setattr(_ray_ledger, "store", lambda: made)
+    monkeypatch.setattr(ray_journal, "store", lambda: made)
     yield made
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "KEEP_SECONDS", 0.05)
-    monkeypatch.setattr(_ray_ledger, "PAUSE", 0.01)
+    monkeypatch.setattr(ray_journal, "KEEP_SECONDS", 0.05)
+    monkeypatch.setattr(ray_journal, "PAUSE", 0.01)
 
 
 def refuse(key: str) -> None:

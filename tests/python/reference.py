@@ -88,12 +88,7 @@ def plan(
         return answer(mode, [], requests, isolate, codes)
 
     members = reference_model_parallel.find_members(names)
-    of_role = {
-        role: request
-        for role, name in members.items()
-        for request in requests
-        if request.name == name
-    }
+    of_role = {role: request for role, name in members.items() for request in requests if request.name == name}
     others = [request for request in requests if request not in of_role.values()]
     if not {"actor", "rollout", "reward"} <= members.keys():
         codes.add("schema")
@@ -110,9 +105,7 @@ def plan(
     return result
 
 
-def build_cluster(
-    section: dict[str, Any], nodes: list[dict[str, Any]], codes: set[str]
-) -> Cluster | None:
+def build_cluster(section: dict[str, Any], nodes: list[dict[str, Any]], codes: set[str]) -> Cluster | None:
     """None when there is nothing to hold placements against; why not is in codes."""
     num_nodes = section.get("num_nodes")
     if isinstance(num_nodes, str) and num_nodes.isdecimal():

@@ -95,11 +95,7 @@ class Cluster:
 
     def _whole_nodes(self, groups: list[Group]) -> list[Resource]:
         # One typeless group is enough: ranks then mean nodes in all of them.
-        nodes = [
-            Resource(None, self.nodes[rank], 0, group.label)
-            for group in groups
-            for rank in group.node_ranks
-        ]
+        nodes = [Resource(None, self.nodes[rank], 0, group.label) for group in groups for rank in group.node_ranks]
         if len({resource.node.rank for resource in nodes}) < len(nodes):
             raise Refused("rank")
         return nodes
@@ -172,9 +168,7 @@ def read_env_configs(configs: list[Any], node_ranks: list[int]) -> None:
         raise Refused("rank")
 
 
-def read_groups(
-    sections: list[Any], num_nodes: int
-) -> tuple[dict[str, Group], dict[tuple[int, str], int], set[str]]:
+def read_groups(sections: list[Any], num_nodes: int) -> tuple[dict[str, Group], dict[tuple[int, str], int], set[str]]:
     """The groups that stand, the robots of each (node, type), and the codes of other groups.
 
     Robots belong to the node: every group of their type that has the node counts them.

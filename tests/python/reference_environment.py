@@ -1,4 +1,4 @@
-"""What a process of a plan is started with, written from docs/launch.md and RLinf's behaviour, not from the C.
+"""What a process of a plan is started with, written from docs/reference/environment.md and RLinf's behaviour, not from the C.
 
 process_start() takes a process as the plan's own document has it; what the plan itself must be is
 reference.py's business.

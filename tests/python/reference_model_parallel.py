@@ -255,9 +255,7 @@ def check_engines(rollout: Request, engine: int) -> None:
         require(units_each % engine == 0)
 
 
-def pack(
-    units: list[Resource], first: int, last: int, count: int, stride: int
-) -> list[list[Resource]]:
+def pack(units: list[Resource], first: int, last: int, count: int, stride: int) -> list[list[Resource]]:
     """The lowest unused rank s takes s, s+stride, ... until it has count; repeat."""
     require(last < len(units), "fit")
     require((last - first + 1) % (count * stride) == 0)

@@ -96,9 +96,7 @@ def parse_placement(value: Any, codes: set[str]) -> list[Entry | None]:
     return entries
 
 
-def number_entries(
-    entries: list[Entry | None], total: int | None, codes: set[str]
-) -> list[Share | None]:
+def number_entries(entries: list[Entry | None], total: int | None, codes: set[str]) -> list[Share | None]:
     """Fill in `all` and implied processes; hold every entry against the one before it.
 
     None for an entry that is wrong, or cannot be numbered. The order of entries is judged whatever

@@ -94,7 +94,9 @@ def sort_bundles(bundles: list[tuple[int, Any, int | str]], visible: dict[Any, s
 
 def seed_order(bundles: list[tuple[int, str, int]]) -> list[int]:
     """The seed's sort_key, for dotted quads and integer ids."""
-    return [index for index, _, _ in sorted(bundles, key=lambda it: ([int(piece) for piece in it[1].split(".")], it[2]))]
+    return [
+        index for index, _, _ in sorted(bundles, key=lambda it: ([int(piece) for piece in it[1].split(".")], it[2]))
+    ]
 
 
 # --- layout ---
@@ -162,7 +164,12 @@ def server_groups(it: dict[str, Any]) -> list[tuple[str, str, int, int]]:
         return []
     if it["sglang"] is not None:
         groups = [
-            (model["name"], group["worker_type"], group["num_gpus"], group.get("num_gpus_per_engine") or model.get("num_gpus_per_engine") or each)
+            (
+                model["name"],
+                group["worker_type"],
+                group["num_gpus"],
+                group.get("num_gpus_per_engine") or model.get("num_gpus_per_engine") or each,
+            )
             for model in it["sglang"]
             for group in model["server_groups"]
         ]
@@ -184,7 +191,11 @@ def lay_out(args: dict[str, Any], nodes: list[int] | None) -> dict[str, Any]:
     it = settle(args)
     num_gpus, offset = sizes(it)
     per_node = it.get("num_gpus_per_node") or (max(nodes) if nodes else 8)
-    node_of_slot = [node for node, count in enumerate(nodes) for _ in range(count)] if nodes else [slot // per_node for slot in range(num_gpus)]
+    node_of_slot = (
+        [node for node, count in enumerate(nodes) for _ in range(count)]
+        if nodes
+        else [slot // per_node for slot in range(num_gpus)]
+    )
     if len(node_of_slot) < num_gpus:
         raise Refused("not enough GPUs")
     trainers = it["actor_num_nodes"] * it["actor_num_gpus_per_node"]
@@ -202,7 +213,16 @@ def lay_out(args: dict[str, Any], nodes: list[int] | None) -> dict[str, Any]:
                 for node_rank, slot in enumerate(range(first, first + each, size)):
                     if len(set(node_of_slot[slot : slot + size])) != 1 or slot + size > num_gpus:
                         raise Refused("straddles")
-                    parts.append({"rank": rank + len(made), "slot": slot, "node_rank": node_rank, "node": node_of_slot[slot], "kind": kind, "at": {}})
+                    parts.append(
+                        {
+                            "rank": rank + len(made),
+                            "slot": slot,
+                            "node_rank": node_rank,
+                            "node": node_of_slot[slot],
+                            "kind": kind,
+                            "at": {},
+                        }
+                    )
                     made.append(parts[-1])
                 engines.append({"model": model, "worker_type": kind, "gpus": each, "first_slot": first, "parts": parts})
             for node in dict.fromkeys(part["node"] for part in made):

@@ -59,7 +59,9 @@ class Run:
         self.home = home
         self.before = set((home / "runs").glob("*"))
         with open(home / "out", "w") as out, open(home / "err", "w") as err:
-            self.process = subprocess.Popen(words, env=env, cwd=home, stdout=out, stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
+            self.process = subprocess.Popen(
+                words, env=env, cwd=home, stdout=out, stderr=err, stdin=subprocess.DEVNULL, start_new_session=True
+            )
 
     @property
     def out(self) -> str:
@@ -72,7 +74,9 @@ class Run:
     def await_lines(self, count: int, pattern: str) -> list[str]:
         def found() -> list[str]:
             lines = re.findall(pattern, self.out)
-            assert self.process.poll() is None or len(lines) >= count, f"it ended with {self.process.returncode}:\n{self.out}\n{self.err}"
+            assert self.process.poll() is None or len(lines) >= count, (
+                f"it ended with {self.process.returncode}:\n{self.out}\n{self.err}"
+            )
             return lines if len(lines) >= count else []
 
         return until(found, f"{count} lines of {pattern}")  # type: ignore[no-any-return]
@@ -100,7 +104,9 @@ class Run:
 
     def pids(self, words: str = "") -> list[int]:
         """The processes of this run with these words."""
-        return [pid for pid in all_pids() if variables_of(pid).get("ROOST_RUN_ID") == self.id and words in words_of(pid)]
+        return [
+            pid for pid in all_pids() if variables_of(pid).get("ROOST_RUN_ID") == self.id and words in words_of(pid)
+        ]
 
     def pid_of(self, words: str) -> int:
         """The first of them, when there is one."""

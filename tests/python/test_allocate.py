@@ -5,6 +5,7 @@ import signal
 from typing import Any
 
 import pytest
+
 from roost import Cluster, EngineError, Error, RankError, WorkerError, WorkerGroup
 from worker_home import WorkerHome
 
@@ -22,7 +23,10 @@ class Counter:
         return self.count
 
     def look(self) -> dict[str, str]:
-        return {name: os.environ.get(name, "") for name in ("CUDA_VISIBLE_DEVICES", "CLUSTER_NODE_RANK", "GROUP_NAME", "MODE", "RANK")}
+        return {
+            name: os.environ.get(name, "")
+            for name in ("CUDA_VISIBLE_DEVICES", "CLUSTER_NODE_RANK", "GROUP_NAME", "MODE", "RANK")
+        }
 
     def die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -33,7 +37,13 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
     counter = cluster.allocate(Counter, "counter", 1, 2, {"MODE": "fast", "RANK": 7}, [40], {"fails": False})
     assert counter.add.remote(2).wait() == 42
     assert counter.add(1).wait(30) == 43
-    assert counter.look.remote().wait() == {"CUDA_VISIBLE_DEVICES": "2", "CLUSTER_NODE_RANK": "1", "GROUP_NAME": "counter", "MODE": "fast", "RANK": "7"}
+    assert counter.look.remote().wait() == {
+        "CUDA_VISIBLE_DEVICES": "2",
+        "CLUSTER_NODE_RANK": "1",
+        "GROUP_NAME": "counter",
+        "MODE": "fast",
+        "RANK": "7",
+    }
     on_cpu = Cluster.allocate(Counter, "cpu", node_rank=0)
     assert on_cpu.look().wait()["CLUSTER_NODE_RANK"] == "0"
     counter._close()
@@ -53,7 +63,11 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
         ((Counter, "", 1, 0, {}), Error, "'' cannot be the name of a group"),
         ((Counter, "c", 1, 0, {"A=B": "1"}), Error, "'A=B' cannot be the name of an environment variable"),
         ((Counter, "c", 1, 0, {"": "1"}), Error, "'' cannot be the name of an environment variable"),
-        ((Counter, "c", 1, 0, {"ROOST_RUN_ID": "zzz"}), Error, "'ROOST_RUN_ID' is roost's own and cannot be set by hand"),
+        (
+            (Counter, "c", 1, 0, {"ROOST_RUN_ID": "zzz"}),
+            Error,
+            "'ROOST_RUN_ID' is roost's own and cannot be set by hand",
+        ),
         ((Counter, "c", 1, 0, {"LISTEN_FDS": 3}), Error, "'LISTEN_FDS' is roost's own"),
         ((Counter, "c", 1, 0, {"A": None}), TypeError, "env_vars: A must be a text or a number, not None"),
         ((Counter, "c", 1, 0, {1: "1"}), TypeError, "a name in env_vars must be a str"),
@@ -61,7 +75,9 @@ def test_it_is_on_its_node_with_its_accelerator_and_variables(own_workers: Worke
         ((Counter(), "c", 0, 0, {}), TypeError, "cls must be a class"),
     ],
 )
-def test_what_the_cluster_does_not_have_is_refused(own_workers: WorkerHome, arguments: Any, kind: type, words: str) -> None:
+def test_what_the_cluster_does_not_have_is_refused(
+    own_workers: WorkerHome, arguments: Any, kind: type, words: str
+) -> None:
     with pytest.raises(kind, match=words):
         own_workers.cluster("2x4").allocate(*arguments)
 
@@ -100,7 +116,9 @@ def test_the_newest_cluster_that_is_there_is_meant(own_workers: WorkerHome) -> N
 
 def test_a_process_by_hand_is_no_group(own_workers: WorkerHome) -> None:
     own_workers.cluster("1x4").allocate(Counter, "counter", 0, 0, {})
-    with pytest.raises(EngineError, match=r"'counter' is a process that Cluster.allocate\(\) started, and no group: keep its handle"):
+    with pytest.raises(
+        EngineError, match=r"'counter' is a process that Cluster.allocate\(\) started, and no group: keep its handle"
+    ):
         WorkerGroup.from_group_name(Counter, "counter")
 
 

@@ -8,7 +8,15 @@ import numpy
 import pytest
 
 import roost
-from roost import Cluster, ClusterConfig, ComponentPlacement, FlexiblePlacementStrategy, NodeGroupInfo, NodePlacementStrategy, PackedPlacementStrategy
+from roost import (
+    Cluster,
+    ClusterConfig,
+    ComponentPlacement,
+    FlexiblePlacementStrategy,
+    NodeGroupInfo,
+    NodePlacementStrategy,
+    PackedPlacementStrategy,
+)
 
 ONE = Cluster(cluster="1x4")
 NODE = NodePlacementStrategy([0])
@@ -46,12 +54,24 @@ WRONG_TYPES = [
     (lambda: NODE.get_placement(ONE, isolate_gpu=2), "isolate_gpu must be a bool, not 2"),
     (lambda: NODE.get_placement(num_gpus_per_node="8"), "num_gpus_per_node must be an int, not '8'"),
     (lambda: NODE.get_placement(2, "8"), "num_gpus_per_node must be an int, not '8'"),
-    (lambda: NODE.get_placement(num_nodes_in_cluster="2", num_gpus_per_node=8), "num_nodes_in_cluster must be an int, not '2'"),
-    (lambda: NODE.get_placement(2, 8, True, False), "get_placement takes num_nodes_in_cluster, num_gpus_per_node, isolate_gpu, not 4 arguments"),
+    (
+        lambda: NODE.get_placement(num_nodes_in_cluster="2", num_gpus_per_node=8),
+        "num_nodes_in_cluster must be an int, not '2'",
+    ),
+    (
+        lambda: NODE.get_placement(2, 8, True, False),
+        "get_placement takes num_nodes_in_cluster, num_gpus_per_node, isolate_gpu, not 4 arguments",
+    ),
     (lambda: NODE.get_placement(ONE, True, False), "get_placement takes cluster, isolate_accelerator, not 3 arguments"),
     (lambda: NODE.get_placement(2, 8, num_gpus_per_node=4), "num_gpus_per_node is given twice: 8 and 4"),
-    (lambda: NODE.get_placement(ONE, True, isolate_accelerator=False), "isolate_accelerator is given twice: True and False"),
-    (lambda: NODE.get_placement(2, 8, True, isolate_accelerator=False), "isolate_gpu is the older name of isolate_accelerator"),
+    (
+        lambda: NODE.get_placement(ONE, True, isolate_accelerator=False),
+        "isolate_accelerator is given twice: True and False",
+    ),
+    (
+        lambda: NODE.get_placement(2, 8, True, isolate_accelerator=False),
+        "isolate_gpu is the older name of isolate_accelerator",
+    ),
     (lambda: roost.NodeGroupInfo(label=5), "label must be a str, not 5"),
     (lambda: roost.NodeGroupInfo("a", nodes=5), "nodes must be a list, not 5"),
     (lambda: roost.NodeGroupInfo("a", nodes=[5]), r"nodes\[0\] must have 'node_rank', but is 5"),
@@ -62,13 +82,22 @@ WRONG_TYPES = [
     (lambda: roost.HardwareResource("a", 5), "infos must be a list, not 5"),
     (lambda: roost.HardwareResource("a", "b"), "infos must be a list, not 'b'"),
     (lambda: roost.HardwareResource(5), "type must be a str, not 5"),
-    (lambda: NODE.get_placement(num_nodes_in_cluster=2), "num_nodes_in_cluster says nothing of accelerators: pass num_gpus_per_node too"),
-    (lambda: NODE.get_placement(ONE, num_nodes_in_cluster=2), "num_nodes_in_cluster is the older form: pass it or cluster"),
+    (
+        lambda: NODE.get_placement(num_nodes_in_cluster=2),
+        "num_nodes_in_cluster says nothing of accelerators: pass num_gpus_per_node too",
+    ),
+    (
+        lambda: NODE.get_placement(ONE, num_nodes_in_cluster=2),
+        "num_nodes_in_cluster is the older form: pass it or cluster",
+    ),
     (lambda: NODE.get_placement(ONE, num_gpus_per_node=2), "num_gpus_per_node is the older form: pass it or cluster"),
     (lambda: Cluster(num_nodes="2"), "num_nodes must be an int, not '2'"),
     (lambda: Cluster(num_nodes=True), "num_nodes must be an int"),
     (lambda: Cluster(num_nodes=2, num_gpus_per_node=1.5), "num_gpus_per_node must be an int"),
-    (lambda: Cluster(num_gpus_per_node=8), "num_gpus_per_node says nothing of how many nodes there are: pass num_nodes or cluster_cfg too"),
+    (
+        lambda: Cluster(num_gpus_per_node=8),
+        "num_gpus_per_node says nothing of how many nodes there are: pass num_nodes or cluster_cfg too",
+    ),
     (lambda: Cluster(cluster="1x4", num_gpus_per_node=8), "pass one of them"),
     (lambda: Cluster(cluster_cfg=3), "cluster_cfg must be a path or a mapping, not 3"),
     (lambda: Cluster(cluster=5), "cluster must be a spec, a path or 'local', not 5"),
@@ -87,10 +116,19 @@ WRONG_TYPES = [
     (lambda: NODE.get_placement(described(5)), "node_ranks of node group 'cluster' must be a sequence, not 5"),
     (lambda: NODE.get_placement(described([0], 3)), "hardware_type of node group 'cluster' must be a str, not 3"),
     (lambda: NODE.get_placement(described(num_accelerators="many")), "num_accelerators of node 0 must be an int"),
-    (lambda: NODE.get_placement(described(accelerator_type="TPU")), "accelerator_type of node 0 must be one of NO_ACCEL, NV_GPU"),
-    (lambda: NODE.get_placement(described(hardware_resources=5)), "hardware_resources of node 0 must be a sequence, not 5"),
+    (
+        lambda: NODE.get_placement(described(accelerator_type="TPU")),
+        "accelerator_type of node 0 must be one of NO_ACCEL, NV_GPU",
+    ),
+    (
+        lambda: NODE.get_placement(described(hardware_resources=5)),
+        "hardware_resources of node 0 must be a sequence, not 5",
+    ),
     (lambda: NODE.get_placement(described(hardware_resources=[5])), "a hardware resource of node 0 must have type"),
-    (lambda: NODE.get_placement(SimpleNamespace(get_node_group=lambda label: 5, get_node_info=lambda rank: 5)), "node group 'cluster' must have node_ranks"),
+    (
+        lambda: NODE.get_placement(SimpleNamespace(get_node_group=lambda label: 5, get_node_info=lambda rank: 5)),
+        "node group 'cluster' must have node_ranks",
+    ),
 ]
 
 
@@ -101,11 +139,23 @@ def test_a_wrong_type_is_named(call: Any, words: str) -> None:
 
 
 WRONG_VALUES = [
-    (lambda: PackedPlacementStrategy(0, 2**31), roost.RankError, "end_hardware_rank is out of range: it is larger than 2147483647"),
+    (
+        lambda: PackedPlacementStrategy(0, 2**31),
+        roost.RankError,
+        "end_hardware_rank is out of range: it is larger than 2147483647",
+    ),
     (lambda: PackedPlacementStrategy(0, 10**5000), roost.RankError, "end_hardware_rank is out of range"),
-    (lambda: PackedPlacementStrategy(-(2**80), 0), roost.RankError, "start_hardware_rank is out of range: it is less than"),
+    (
+        lambda: PackedPlacementStrategy(-(2**80), 0),
+        roost.RankError,
+        "start_hardware_rank is out of range: it is less than",
+    ),
     (lambda: FlexiblePlacementStrategy([[2**40]]), roost.RankError, r"hardware_ranks_list\[0\]\[0\] is out of range"),
-    (lambda: PackedPlacementStrategy(0, 3, node_group="a\udcff"), roost.Error, r"node_group must be text that UTF-8 can hold, not 'a\\udcff'"),
+    (
+        lambda: PackedPlacementStrategy(0, 3, node_group="a\udcff"),
+        roost.Error,
+        r"node_group must be text that UTF-8 can hold, not 'a\\udcff'",
+    ),
     (lambda: NodePlacementStrategy([0], ["a\0"]), roost.Error, "node_group_label must be text without NUL"),
     (lambda: roost.NodeInfo(node_rank=-1), roost.RankError, "node_rank must not be negative"),
     (lambda: NODE.get_placement(-1, True), roost.Error, "num_gpus_per_node must not be negative"),
@@ -126,15 +176,43 @@ WRONG_VALUES = [
     (lambda: Cluster(namespace="not/there"), roost.Error, "'not/there' cannot be a namespace"),
     (lambda: ONE.get_node_info(-1), roost.RankError, "node_rank -1 is out of range: there is 1 node$"),
     (lambda: ONE.get_node_info(2**40), roost.RankError, "node_rank is out of range"),
-    (lambda: NODE.get_placement(described([-1])), roost.RankError, r"node_ranks\[0\] of node group 'cluster' must not be negative"),
+    (
+        lambda: NODE.get_placement(described([-1])),
+        roost.RankError,
+        r"node_ranks\[0\] of node group 'cluster' must not be negative",
+    ),
     (lambda: NODE.get_placement(described([2**20])), roost.RankError, "names node 1048576, which is out of range"),
-    (lambda: NODE.get_placement(described([1, 0])), roost.RankError, "the nodes of node group 'cluster' must rise, but 0 comes after 1"),
+    (
+        lambda: NODE.get_placement(described([1, 0])),
+        roost.RankError,
+        "the nodes of node group 'cluster' must rise, but 0 comes after 1",
+    ),
     (lambda: NODE.get_placement(described([0, 0])), roost.RankError, "must rise, but 0 comes after 0"),
-    (lambda: NODE.get_placement(described(num_accelerators=2**40)), roost.Error, "num_accelerators of node 0 is out of range"),
-    (lambda: NODE.get_placement(described(num_accelerators=-1)), roost.Error, "num_accelerators of node 0 must not be negative"),
-    (lambda: roost.Placement(*PACKED.get_placement(ONE)[0].__reduce__()[1][:5], 2**31, 1, [], True, [], "a"), roost.RankError, "local_rank is out of range"),
-    (lambda: ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a\ud800": 0}}}, ONE), roost.Error, "cluster.component_placement: .* is not text that UTF-8 can hold"),
-    (lambda: ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a": "\ud800"}}}, ONE), roost.Error, "cluster.component_placement.a: .* is not text that UTF-8"),
+    (
+        lambda: NODE.get_placement(described(num_accelerators=2**40)),
+        roost.Error,
+        "num_accelerators of node 0 is out of range",
+    ),
+    (
+        lambda: NODE.get_placement(described(num_accelerators=-1)),
+        roost.Error,
+        "num_accelerators of node 0 must not be negative",
+    ),
+    (
+        lambda: roost.Placement(*PACKED.get_placement(ONE)[0].__reduce__()[1][:5], 2**31, 1, [], True, [], "a"),
+        roost.RankError,
+        "local_rank is out of range",
+    ),
+    (
+        lambda: ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a\ud800": 0}}}, ONE),
+        roost.Error,
+        "cluster.component_placement: .* is not text that UTF-8 can hold",
+    ),
+    (
+        lambda: ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a": "\ud800"}}}, ONE),
+        roost.Error,
+        "cluster.component_placement.a: .* is not text that UTF-8",
+    ),
 ]
 
 
@@ -155,7 +233,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert PACKED.get_placement(ONE, no) == PACKED.get_placement(ONE, False) != today
     assert PackedPlacementStrategy(numpy.int64(0), numpy.int64(3), numpy.int16(1)).get_placement(ONE) == today
     assert FlexiblePlacementStrategy(numpy.arange(4).reshape(4, 1)).get_placement(ONE) == today
-    assert ComponentPlacement({"cluster": {"num_nodes": numpy.int64(1), "component_placement": {"a": numpy.int64(3)}}}, ONE).get_hardware_ranks("a") == [3]
+    assert ComponentPlacement(
+        {"cluster": {"num_nodes": numpy.int64(1), "component_placement": {"a": numpy.int64(3)}}}, ONE
+    ).get_hardware_ranks("a") == [3]
 
 
 def test_a_number_of_nodes_may_come_first() -> None:

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from roost import Cluster, PackedPlacementStrategy, Placements, _roost
-from roost._config import read_config
+from roost._plan.config import read_config
 
 
 def placements(count: int = 64) -> Placements:
@@ -21,11 +21,19 @@ def address(rows: Placements, name: str) -> int:
 
 def test_columns_hold_what_rows_show() -> None:
     rows = placements()
-    for name in ("cluster_node_rank", "placement_node_rank", "local_accelerator_rank", "local_rank", "local_world_size"):
+    for name in (
+        "cluster_node_rank",
+        "placement_node_rank",
+        "local_accelerator_rank",
+        "local_rank",
+        "local_world_size",
+    ):
         assert list(rows.column(name)) == [getattr(row, name) for row in rows]
         assert numpy.asarray(rows.column(name)).tolist() == list(rows.column(name))
     first, held = numpy.asarray(rows.column("first_hardware")), numpy.asarray(rows.column("local_hardware_ranks"))
-    assert [held[first[p] : first[p + 1]].tolist() for p in range(len(rows))] == [row.local_hardware_ranks for row in rows]
+    assert [held[first[p] : first[p + 1]].tolist() for p in range(len(rows))] == [
+        row.local_hardware_ranks for row in rows
+    ]
     assert set(rows.column("accelerator_type")) == {1}
     assert rows.columns[0] == "cluster_node_rank" and "first_hardware" in rows.columns
 
@@ -47,7 +55,14 @@ def test_a_column_is_the_plans_own_memory() -> None:
 def test_a_view_is_read_only() -> None:
     rows = placements()
     view = memoryview(rows.column("local_rank"))
-    assert (view.format, view.itemsize, view.ndim, view.shape, view.readonly, view.c_contiguous) == ("i", 4, 1, (len(rows),), True, True)
+    assert (view.format, view.itemsize, view.ndim, view.shape, view.readonly, view.c_contiguous) == (
+        "i",
+        4,
+        1,
+        (len(rows),),
+        True,
+        True,
+    )
     assert numpy.frombuffer(view, "int32")[0] == 0
     with pytest.raises(TypeError):
         view[0] = 1

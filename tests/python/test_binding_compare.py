@@ -18,8 +18,19 @@ from reference import Answer, plan
 from test_compare import EXAMPLES, folder, restrict, walk
 
 __all__ = ["folder"]  # a fixture
-FIELDS = ("rank", "cluster_node_rank", "placement_node_rank", "local_accelerator_rank", "accelerator_type", "local_rank", "local_world_size",
-          "visible_accelerators", "isolate_accelerator", "local_hardware_ranks", "node_group_label")  # fmt: skip
+FIELDS = (
+    "rank",
+    "cluster_node_rank",
+    "placement_node_rank",
+    "local_accelerator_rank",
+    "accelerator_type",
+    "local_rank",
+    "local_world_size",
+    "visible_accelerators",
+    "isolate_accelerator",
+    "local_hardware_ranks",
+    "node_group_label",
+)
 
 
 def answer(config: Any, cluster_text: str, case: Case) -> Answer:
@@ -54,10 +65,17 @@ def describe(placement: roost.ComponentPlacement, name: str, cluster: roost.Clus
 
 def find_difference(expected: Answer, got: Answer) -> str | None:
     if expected.codes or got.codes:
-        return None if got.codes and got.codes <= expected.codes else f"codes {set(got.codes)}, expected {set(expected.codes)}"
+        return (
+            None
+            if got.codes and got.codes <= expected.codes
+            else f"codes {set(got.codes)}, expected {set(expected.codes)}"
+        )
     if got.mode != expected.mode:
         return f"mode {got.mode}, expected {expected.mode}"
-    wanted = [{key: value for key, value in component.items() if key != "local_rank_rule"} for component in expected.components]
+    wanted = [
+        {key: value for key, value in component.items() if key != "local_rank_rule"}
+        for component in expected.components
+    ]
     components = restrict(got.components, wanted)
     return None if json.dumps(components) == json.dumps(wanted) else next(walk(components, wanted, "components"))
 
@@ -82,4 +100,6 @@ def test_the_package_plans_what_the_reference_model_plans(folder: Path, case: Ca
         warnings.simplefilter("ignore", roost.PlanWarning)
         for config in (path, case.config):
             difference = find_difference(expected, answer(config, cluster, case))
-            assert difference is None, f"{difference}\n--- from {type(config).__name__}:\n{case.config_text}--- cluster: {cluster}"
+            assert difference is None, (
+                f"{difference}\n--- from {type(config).__name__}:\n{case.config_text}--- cluster: {cluster}"
+            )

@@ -19,7 +19,12 @@ def visible(placement: ComponentPlacement, name: str, cluster: Cluster) -> list[
 
 def test_components_are_listed_counted_and_placed() -> None:
     cluster = Cluster(cluster="2x8")
-    placement = HybridComponentPlacement(config({"actor,inference": "0-7", "rollout": "8-15:0-3", "env": {"node_group": "node", "placement": "0-1:0-15"}}, 2), cluster)
+    placement = HybridComponentPlacement(
+        config(
+            {"actor,inference": "0-7", "rollout": "8-15:0-3", "env": {"node_group": "node", "placement": "0-1:0-15"}}, 2
+        ),
+        cluster,
+    )
     assert placement.components == ["actor", "inference", "rollout", "env"]
     assert placement.placement_mode is PlacementMode.HYBRID
     assert placement.get_hardware_ranks("rollout") == list(range(8, 16))
@@ -54,7 +59,9 @@ def test_a_path_is_a_config(tmp_path: Path) -> None:
 
 def test_errors_of_a_mapping_name_its_key() -> None:
     with pytest.raises(roost.RankError) as caught:
-        ComponentPlacement(config({"actor": 0, "rollout": {"node_group": "cluster", "placement": "0-8"}}), Cluster(cluster="1x8"))
+        ComponentPlacement(
+            config({"actor": 0, "rollout": {"node_group": "cluster", "placement": "0-8"}}), Cluster(cluster="1x8")
+        )
     assert str(caught.value).startswith("cluster.component_placement.rollout.placement: ranks '0-8' reach 8")
     assert (caught.value.key, caught.value.line) == ("cluster.component_placement.rollout.placement", 0)
 
@@ -74,7 +81,10 @@ def test_a_config_without_component_placement_is_refused(bad: dict[str, Any]) ->
 
 def test_num_nodes_is_the_clusters_where_the_config_has_none() -> None:
     cluster = Cluster(cluster="2x8")
-    assert ComponentPlacement({"cluster": {"component_placement": {"actor": "all"}}}, cluster).get_world_size("actor") == 16
+    assert (
+        ComponentPlacement({"cluster": {"component_placement": {"actor": "all"}}}, cluster).get_world_size("actor")
+        == 16
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,8 +103,13 @@ def test_words_that_callers_of_the_reference_look_for(text: str, words: str) -> 
             ComponentPlacement(config({"actor": text}, 2), Cluster(cluster="2x8"))
 
 
-def model(placement: dict[str, Any], cluster: str, actor_tp: int = 1, rollout_tp: int = 1, **more: Any) -> ModelParallelComponentPlacement:
-    keys = {"actor": {"model": {"tensor_model_parallel_size": actor_tp}}, "rollout": {"tensor_parallel_size": rollout_tp}}
+def model(
+    placement: dict[str, Any], cluster: str, actor_tp: int = 1, rollout_tp: int = 1, **more: Any
+) -> ModelParallelComponentPlacement:
+    keys = {
+        "actor": {"model": {"tensor_model_parallel_size": actor_tp}},
+        "rollout": {"tensor_parallel_size": rollout_tp},
+    }
     nodes = int(cluster.partition("x")[0])
     whole = config(placement, nodes, **keys, **{k: v for k, v in more.items() if k != "section"})
     whole["cluster"] |= more.get("section", {})
@@ -105,19 +120,36 @@ def test_collocated_rollout_strides_over_the_actor() -> None:
     placement = model({"actor,rollout,reward": "0-3"}, "1x4", 4, 2)
     assert placement.placement_mode is PlacementMode.COLLOCATED
     assert placement.rollout_sync_mode is PlacementMode.COLLOCATED
-    assert (placement.is_collocated, placement.is_disaggregated, placement.is_auto, placement.is_pipeline) == (True, False, False, False)
+    assert (placement.is_collocated, placement.is_disaggregated, placement.is_auto, placement.is_pipeline) == (
+        True,
+        False,
+        False,
+        False,
+    )
     assert visible(placement, "rollout", Cluster(cluster="1x4")) == ["0,2", "1,3"]
     assert visible(placement, "actor", Cluster(cluster="1x4")) == ["0", "1", "2", "3"]
     assert isinstance(placement.get_strategy("rollout"), roost.PackedPlacementStrategy)
     assert placement.get_world_size("rollout") == 2 and placement.rollout_world_size == 4
-    sizes = (placement.actor_tp_size, placement.actor_pp_size, placement.actor_dp_size, placement.rollout_tp_size, placement.rollout_dp_size)
+    sizes = (
+        placement.actor_tp_size,
+        placement.actor_pp_size,
+        placement.actor_dp_size,
+        placement.rollout_tp_size,
+        placement.rollout_dp_size,
+    )
     assert sizes == (4, 1, 1, 2, 2)
     assert placement.reward_world_size == 4 and placement.critic_world_size == 0
     assert not placement.has_dedicated_inference and not placement.has_dedicated_actor_inference
 
 
 def test_disaggregated_roles_have_their_own() -> None:
-    placement = model({"actor": "0-1", "rollout": "2-5", "inference": "6-7", "reward": "2-5"}, "1x8", 1, 2, algorithm={"recompute_logprobs": True})
+    placement = model(
+        {"actor": "0-1", "rollout": "2-5", "inference": "6-7", "reward": "2-5"},
+        "1x8",
+        1,
+        2,
+        algorithm={"recompute_logprobs": True},
+    )
     assert placement.is_disaggregated and placement.is_pipeline
     assert placement.rollout_sync_mode is PlacementMode.DISAGGREGATED
     assert visible(placement, "rollout", Cluster(cluster="1x8")) == ["2,3", "4,5"]
@@ -129,7 +161,14 @@ def test_disaggregated_roles_have_their_own() -> None:
 
 
 def test_auto_moves_accelerators() -> None:
-    placement = model({"actor": "0-3", "rollout": "4-7", "inference": "8-9", "reward": "0-3"}, "1x10", 1, 2, algorithm={"recompute_logprobs": True}, section={"auto_scheduler": True})
+    placement = model(
+        {"actor": "0-3", "rollout": "4-7", "inference": "8-9", "reward": "0-3"},
+        "1x10",
+        1,
+        2,
+        algorithm={"recompute_logprobs": True},
+        section={"auto_scheduler": True},
+    )
     assert placement.is_auto and placement.is_pipeline and placement.placement_mode is PlacementMode.AUTO
     assert placement.get_world_size("actor") == 10
 
@@ -155,19 +194,35 @@ def test_model_parallel_errors_have_the_words(placement: dict[str, Any], words: 
 
 def test_other_sections_are_left_alone() -> None:
     """A training config holds what planning cannot read, and need not."""
-    whole = config({"actor,rollout,reward": "0-3"}, actor={"model": {"path": object(), "tensor_model_parallel_size": 2}, "optim": object()}, trainer=object())
+    whole = config(
+        {"actor,rollout,reward": "0-3"},
+        actor={"model": {"path": object(), "tensor_model_parallel_size": 2}, "optim": object()},
+        trainer=object(),
+    )
     placement = ModelParallelComponentPlacement(whole, Cluster(cluster="1x4"))
     assert placement.actor_tp_size == 2
 
 
 def test_processes_on_nodes_or_robots_hold_no_accelerators() -> None:
-    groups = [{"label": "robot", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.1"}]}}]
-    rows = {"actor": "1-2", "env": {"node_group": "node", "placement": "0-1"}, "arm": {"node_group": "robot", "placement": 0}}
+    groups = [
+        {
+            "label": "robot",
+            "node_ranks": 1,
+            "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.1"}]},
+        }
+    ]
+    rows = {
+        "actor": "1-2",
+        "env": {"node_group": "node", "placement": "0-1"},
+        "arm": {"node_group": "robot", "placement": 0},
+    }
     text = config(rows, 2)
     text["cluster"]["node_groups"] = groups
     cluster = Cluster(cluster="2x2", cluster_cfg=text)
     placement = HybridComponentPlacement(text, cluster)
-    held = {name: placement.get_strategy(name).get_placement(cluster).held_accelerators(cluster._value) for name in rows}
+    held = {
+        name: placement.get_strategy(name).get_placement(cluster).held_accelerators(cluster._value) for name in rows
+    }
     assert held == {"actor": [(0, 1), (1, 0)], "env": [], "arm": []}
     with pytest.raises(TypeError, match="cluster"):
         placement.get_strategy("actor").get_placement(cluster).held_accelerators(cluster)  # type: ignore[arg-type]

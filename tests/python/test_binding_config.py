@@ -29,7 +29,13 @@ def test_a_dictconfig_is_taken_as_it_is() -> None:
             "cluster": {
                 "num_nodes": "${n}",
                 "component_placement": {"actor,rollout": "${where}", "reward": "all"},
-                "node_groups": [{"label": 4090, "node_ranks": [0, 1], "env_configs": [{"node_ranks": 0, "env_vars": [{"X": True}, {"Y": None}, {"Z": 1.50}]}]}],
+                "node_groups": [
+                    {
+                        "label": 4090,
+                        "node_ranks": [0, 1],
+                        "env_configs": [{"node_ranks": 0, "env_vars": [{"X": True}, {"Y": None}, {"Z": 1.50}]}],
+                    }
+                ],
             },
             "actor": {"model": {"tensor_model_parallel_size": "${n}"}, "path": "???", "bad": "${no.such.key}"},
             "rollout": {"tensor_parallel_size": 1},
@@ -46,16 +52,34 @@ def test_a_dictconfig_is_taken_as_it_is() -> None:
 def test_a_number_that_may_have_been_base_60_is_said() -> None:
     cfg = OmegaConf.create("cluster: {num_nodes: 1, component_placement: {actor: 1:0}}")
     assert cfg.cluster.component_placement.actor == 60
-    with pytest.warns(roost.PlanWarning, match=r"cluster.component_placement.actor: 60 is what YAML readers make of 1:0"):
+    with pytest.warns(
+        roost.PlanWarning, match=r"cluster.component_placement.actor: 60 is what YAML readers make of 1:0"
+    ):
         placement = ComponentPlacement(cfg, Cluster(cluster="1x64", num_nodes=1))
     assert placement.get_hardware_ranks("actor") == [60]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ComponentPlacement({"cluster": section(component_placement={"actor": "1:0", "rollout": 59}, num_nodes=1)}, Cluster(cluster="1x64"))
+        ComponentPlacement(
+            {"cluster": section(component_placement={"actor": "1:0", "rollout": 59}, num_nodes=1)},
+            Cluster(cluster="1x64"),
+        )
 
 
 def test_texts_survive_the_way_to_the_reader() -> None:
-    for text in ("ä", "a b", 'say "x"', "back\\slash", "tab\there", "\x7f\x85", "😀", "#no: comment", "- x", "${", "a: {b}", ""):
+    for text in (
+        "ä",
+        "a b",
+        'say "x"',
+        "back\\slash",
+        "tab\there",
+        "\x7f\x85",
+        "😀",
+        "#no: comment",
+        "- x",
+        "${",
+        "a: {b}",
+        "",
+    ):
         if "${" in text:
             continue
         cfg = section(node_groups=[group(env_configs=[{"node_ranks": 0, "env_vars": [{"X": text}]}])])
@@ -64,7 +88,9 @@ def test_texts_survive_the_way_to_the_reader() -> None:
 
 
 def test_cluster_config_is_typed() -> None:
-    config = ClusterConfig.from_dict_cfg(section(node_groups=[group(ignore_hardware=True, env_configs=[{"node_ranks": 1, "env_vars": [{"A": 1}]}])]))
+    config = ClusterConfig.from_dict_cfg(
+        section(node_groups=[group(ignore_hardware=True, env_configs=[{"node_ranks": 1, "env_vars": [{"A": 1}]}])])
+    )
     assert (config.num_nodes, config.component_placement) == (2, {"actor": 0})
     assert config.node_groups
     [found] = config.node_groups
@@ -82,14 +108,29 @@ def test_cluster_config_is_typed() -> None:
         (section(node_groups=[group(unknown_field=1)]), r"Unknown fields '\{'unknown_field'\}' detected"),
         (section(node_groups=[group(label="node")]), "reserved"),
         (section(node_groups=["a"]), "Each node yaml config must be a dictionary"),
-        (section(node_groups=[group(env_configs=[{"node_ranks": 0, "env_vars": ["A"]}])]), "Each node env_var must be a dict"),
-        (section(node_groups=[group(env_configs=[{"node_ranks": 0, "env_vars": [{"A": 1, "B": 2}]}])]), "exactly one key-value pair"),
-        (section(node_groups=[group(hardware={"type": "Franka", "configs": [5]})]), "Each hardware config must be a dictionary"),
+        (
+            section(node_groups=[group(env_configs=[{"node_ranks": 0, "env_vars": ["A"]}])]),
+            "Each node env_var must be a dict",
+        ),
+        (
+            section(node_groups=[group(env_configs=[{"node_ranks": 0, "env_vars": [{"A": 1, "B": 2}]}])]),
+            "exactly one key-value pair",
+        ),
+        (
+            section(node_groups=[group(hardware={"type": "Franka", "configs": [5]})]),
+            "Each hardware config must be a dictionary",
+        ),
         (section(node_groups=[group(hardware={"type": "Robot", "configs": []})]), "Unsupported hardware type"),
-        (section(node_groups=[group(hardware={"type": "Franka", "configs": [{"node_rank": 0}, {"node_rank": 0}]})]), "Duplicate hardware configs"),
+        (
+            section(node_groups=[group(hardware={"type": "Franka", "configs": [{"node_rank": 0}, {"node_rank": 0}]})]),
+            "Duplicate hardware configs",
+        ),
         (section(node_groups=[group(node_ranks="0-2")]), "Error parsing node_ranks"),
         (section(node_groups=[group(node_ranks="x")]), "Invalid rank format"),
-        (section(node_groups=[group(node_ranks=0, hardware={"type": "Franka", "configs": [{"node_rank": 1}]})]), "must be within node_ranks"),
+        (
+            section(node_groups=[group(node_ranks=0, hardware={"type": "Franka", "configs": [{"node_rank": 1}]})]),
+            "must be within node_ranks",
+        ),
         (section(num_nodes=0), "'num_nodes' must be a positive integer"),
         (section(num_nodes=True), "'num_nodes' must be a positive integer"),
     ],
@@ -133,8 +174,10 @@ def test_variables_of_the_environment_are_read(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("RANKS", "0-3")
     monkeypatch.setenv("BROKEN", "\udcff")  # a byte that is no UTF-8
     path = tmp_path / "c.yaml"
-    path.write_text("cluster:\n  num_nodes: 1\n  component_placement: {actor: '${oc.env:RANKS}'}\n"
-                    "  node_groups: [{label: a, node_ranks: 0, env_configs: [{node_ranks: 0, env_vars: [{S: '${oc.env:SMILE}'}]}]}]\n")  # fmt: skip
+    path.write_text(
+        "cluster:\n  num_nodes: 1\n  component_placement: {actor: '${oc.env:RANKS}'}\n"
+        "  node_groups: [{label: a, node_ranks: 0, env_configs: [{node_ranks: 0, env_vars: [{S: '${oc.env:SMILE}'}]}]}]\n"
+    )
     cluster = Cluster(cluster_cfg=path, cluster="1x4")
     assert ComponentPlacement(str(path), cluster).get_world_size("actor") == 4
     found = cluster.get_node_group("a")
@@ -173,7 +216,9 @@ def test_configs_that_have_no_end_are_refused() -> None:
     for _ in range(2000):
         deep = {"a": deep}
     with pytest.raises(roost.Error, match="32") as caught:
-        roost.ComponentPlacement({"cluster": {"num_nodes": 1, "component_placement": {"a": deep}}}, roost.Cluster(cluster="1x4"))
+        roost.ComponentPlacement(
+            {"cluster": {"num_nodes": 1, "component_placement": {"a": deep}}}, roost.Cluster(cluster="1x4")
+        )
     assert caught.value.code == "limit"
 
 

@@ -8,21 +8,41 @@ import pytest
 
 import roost
 from roost import (
-    Accelerator, AcceleratorType, Cluster, ComponentPlacement, FlexiblePlacementStrategy, HardwareInfo, HardwareResource,
-    NodeGroupEnvConfig, NodeGroupInfo, NodeInfo, NodePlacementStrategy, PackedPlacementStrategy,
-)  # fmt: skip
+    Accelerator,
+    AcceleratorType,
+    Cluster,
+    ComponentPlacement,
+    FlexiblePlacementStrategy,
+    HardwareInfo,
+    HardwareResource,
+    NodeGroupEnvConfig,
+    NodeGroupInfo,
+    NodeInfo,
+    NodePlacementStrategy,
+    PackedPlacementStrategy,
+)
 from roost.slime import get_engine_layout
 
 
 def make_nodes(*counts: int, model: str = "NV_GPU:A800") -> list[NodeInfo]:
     return [
         NodeInfo(
-            node_labels=["cluster"], node_rank=rank, ray_id=f"id{rank}", node_ip=f"10.0.0.{rank}", num_cpus=4,
-            python_interpreter_path="/usr/bin/python3", default_env_vars={}, env_vars={},
-            hardware_resources=[HardwareResource(type=Accelerator.HW_TYPE, infos=[HardwareInfo(type=Accelerator.HW_TYPE, model=model)] * count)],
+            node_labels=["cluster"],
+            node_rank=rank,
+            ray_id=f"id{rank}",
+            node_ip=f"10.0.0.{rank}",
+            num_cpus=4,
+            python_interpreter_path="/usr/bin/python3",
+            default_env_vars={},
+            env_vars={},
+            hardware_resources=[
+                HardwareResource(
+                    type=Accelerator.HW_TYPE, infos=[HardwareInfo(type=Accelerator.HW_TYPE, model=model)] * count
+                )
+            ],
         )
         for rank, count in enumerate(counts)
-    ]  # fmt: skip
+    ]
 
 
 class OwnCluster:
@@ -30,7 +50,10 @@ class OwnCluster:
 
     def __init__(self, nodes: list[NodeInfo], *groups: NodeGroupInfo) -> None:
         self.nodes = nodes
-        self.groups = {"cluster": NodeGroupInfo(label="cluster", nodes=nodes), "node": NodeGroupInfo(label="node", nodes=nodes, ignore_hardware=True)}
+        self.groups = {
+            "cluster": NodeGroupInfo(label="cluster", nodes=nodes),
+            "node": NodeGroupInfo(label="node", nodes=nodes, ignore_hardware=True),
+        }
         self.groups |= {group.label: group for group in groups}
         self.asked: list[Any] = []
 
@@ -49,7 +72,11 @@ class OwnCluster:
 
 def test_a_described_cluster_plans_like_a_spec() -> None:
     own, ours = OwnCluster(make_nodes(4, 4)), Cluster(cluster="2x4")
-    for strategy in (PackedPlacementStrategy(2, 5), FlexiblePlacementStrategy([[4], [0], [5, 6]]), NodePlacementStrategy([1, 0, 1])):
+    for strategy in (
+        PackedPlacementStrategy(2, 5),
+        FlexiblePlacementStrategy([[4], [0], [5, 6]]),
+        NodePlacementStrategy([1, 0, 1]),
+    ):
         for isolate in (True, False):
             assert strategy.get_placement(own, isolate) == strategy.get_placement(ours, isolate)
 
@@ -71,7 +98,9 @@ def test_a_mock_can_stand_for_a_cluster() -> None:
     nodes = make_nodes(8, 8)
     mock = MagicMock()
     mock.get_node_info.side_effect = nodes.__getitem__
-    mock.get_node_group.side_effect = lambda label=None: NodeGroupInfo(label=label, nodes=nodes, hardware_type=Accelerator.HW_TYPE)
+    mock.get_node_group.side_effect = lambda label=None: NodeGroupInfo(
+        label=label, nodes=nodes, hardware_type=Accelerator.HW_TYPE
+    )
     assert [p.cluster_node_rank for p in PackedPlacementStrategy(6, 9, 2).get_placement(mock)] == [0, 1]
 
 
@@ -88,16 +117,25 @@ def test_plain_objects_can_stand_for_nodes_and_groups() -> None:
     group = SimpleNamespace(node_ranks=[3], hardware_type="Accelerator")
     cluster = SimpleNamespace(get_node_group=lambda label: group, get_node_info=lambda rank: node)
     [placement] = FlexiblePlacementStrategy([[0, 1]]).get_placement(cluster)
-    assert (placement.cluster_node_rank, placement.placement_node_rank, placement.accelerator_type) == (3, 0, AcceleratorType.AMD_GPU)
+    assert (placement.cluster_node_rank, placement.placement_node_rank, placement.accelerator_type) == (
+        3,
+        0,
+        AcceleratorType.AMD_GPU,
+    )
 
 
 def test_groups_and_robots_of_a_described_cluster() -> None:
     nodes = make_nodes(4, 0)
     nodes[1].hardware_resources.append(HardwareResource("Franka", [HardwareInfo("Franka", "Franka")] * 2))
     own = OwnCluster(nodes, NodeGroupInfo(label="arms", nodes=[nodes[1]], hardware_type="Franka"))
-    placement = ComponentPlacement({"cluster": {"component_placement": {"actor": "all", "env": {"node_group": "arms", "placement": "0-1:0-3"}}}}, own)
+    placement = ComponentPlacement(
+        {"cluster": {"component_placement": {"actor": "all", "env": {"node_group": "arms", "placement": "0-1:0-3"}}}},
+        own,
+    )
     rows = placement.get_strategy("env").get_placement(own)
-    assert [(p.cluster_node_rank, p.local_hardware_ranks, p.node_group_label) for p in rows] == [(1, [0], "arms")] * 2 + [(1, [1], "arms")] * 2
+    assert [(p.cluster_node_rank, p.local_hardware_ranks, p.node_group_label) for p in rows] == [
+        (1, [0], "arms")
+    ] * 2 + [(1, [1], "arms")] * 2
     assert placement.get_world_size("actor") == 4
     with pytest.raises(AssertionError, match="there is no node group 'legs'"):
         ComponentPlacement({"cluster": {"component_placement": {"env": {"node_group": "legs", "placement": 0}}}}, own)
@@ -150,9 +188,14 @@ def test_a_group_numbers_its_units() -> None:
 
 
 def test_env_configs_of_a_group() -> None:
-    env = [NodeGroupEnvConfig(node_ranks=[0], env_vars=[{"A": 1}, {"B": None}], python_interpreter_path="/py"), NodeGroupEnvConfig([1])]
+    env = [
+        NodeGroupEnvConfig(node_ranks=[0], env_vars=[{"A": 1}, {"B": None}], python_interpreter_path="/py"),
+        NodeGroupEnvConfig([1]),
+    ]
     group = NodeGroupInfo(label="a", nodes=make_nodes(1, 1), env_configs=env)
-    assert group.get_node_env_vars(0) == {"A": "1", "B": "None"} and group.get_node_env_vars(1) == {} == group.get_node_env_vars(5)
+    assert group.get_node_env_vars(0) == {"A": "1", "B": "None"} and group.get_node_env_vars(
+        1
+    ) == {} == group.get_node_env_vars(5)
     assert group.get_node_python_interpreter_path(0) == "/py" and group.get_node_python_interpreter_path(1) is None
 
 
@@ -169,8 +212,16 @@ def test_our_own_cluster_describes_itself() -> None:
         "num_nodes": 2,
         "component_placement": {},
         "node_groups": [
-            {"label": "a800", "node_ranks": 0, "env_configs": [{"node_ranks": "all", "env_vars": [{"A": True}], "python_interpreter_path": "/py"}]},
-            {"label": "arms", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.9"}]}},
+            {
+                "label": "a800",
+                "node_ranks": 0,
+                "env_configs": [{"node_ranks": "all", "env_vars": [{"A": True}], "python_interpreter_path": "/py"}],
+            },
+            {
+                "label": "arms",
+                "node_ranks": 1,
+                "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.9"}]},
+            },
         ],
     }
     cluster = Cluster(cluster_cfg=cfg, cluster="1x8 A800,1x0")

@@ -1,5 +1,6 @@
 """Errors as Python sees them: all at once, with keys instead of lines for mappings, in Python's words."""
 
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from omegaconf import OmegaConf
 
 import roost
 from roost import Cluster, ClusterConfig, ComponentPlacement, ModelParallelComponentPlacement, _roost
+from roost._plan.errors import error_fields, fault, make_error
 from test_messages import all_sayings
 
 ONE = Cluster(cluster="1x8")
@@ -28,12 +30,22 @@ def test_all_faults_of_a_config_are_said() -> None:
     error = refused(whole({"actor": "0-8", "critic": 0, "env": {"placement": 0, "node_grup": "a"}}))
     assert [fault.key for fault in error.errors] == ["cluster.component_placement.env.node_grup"]
     error = refused(whole({"actor": "0-8", "critic": 0, "rollout": "9"}))
-    assert [fault.key for fault in error.errors] == ["cluster.component_placement.actor", "cluster.component_placement.rollout"]
+    assert [fault.key for fault in error.errors] == [
+        "cluster.component_placement.actor",
+        "cluster.component_placement.rollout",
+    ]
     assert (error.key, error.code, error.hint) == (error.errors[0].key, error.errors[0].code, error.errors[0].hint)
     assert str(error).splitlines() == [str(fault) for fault in error.errors]
     assert all(isinstance(fault, roost.RankError) and fault.code == "fit" for fault in error.errors)
     with pytest.raises(roost.Error) as caught:
-        Cluster(cluster_cfg={"num_nodes": 0, "component_placement": {}, "node_groups": [{"label": "node", "node_ranks": 0}]}, cluster="1x8")
+        Cluster(
+            cluster_cfg={
+                "num_nodes": 0,
+                "component_placement": {},
+                "node_groups": [{"label": "node", "node_ranks": 0}],
+            },
+            cluster="1x8",
+        )
     assert [fault.key for fault in caught.value.errors] == ["cluster.num_nodes", "cluster.node_groups[0].label"]
 
 
@@ -49,7 +61,10 @@ def test_faults_of_a_file_have_their_places(tmp_path: Path) -> None:
     path = tmp_path / "train.yaml"
     path.write_text("cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-8\n    rollout: x\n")
     error = refused(path)
-    assert [(fault.line, fault.column, fault.file) for fault in error.errors] == [(4, 12, str(path)), (5, 14, str(path))]
+    assert [(fault.line, fault.column, fault.file) for fault in error.errors] == [
+        (4, 12, str(path)),
+        (5, 14, str(path)),
+    ]
 
 
 def test_more_faults_than_are_kept_are_counted() -> None:
@@ -58,14 +73,29 @@ def test_more_faults_than_are_kept_are_counted() -> None:
     assert 100 < kept < 2000 and str(error).endswith(f"\nand {2000 - kept} more")
 
 
-ARMS = {"label": "arms", "node_ranks": 0, "hardware": {"type": "Franka", "configs": [{"node_rank": 0}, {"node_rank": 0}]}}
+ARMS = {
+    "label": "arms",
+    "node_ranks": 0,
+    "hardware": {"type": "Franka", "configs": [{"node_rank": 0}, {"node_rank": 0}]},
+}
 SECOND_PLACES = [
-    (whole({"actor": 0, "critic,actor": 1}), "placed twice (multiple placements); the first is at cluster.component_placement.actor"),
+    (
+        whole({"actor": 0, "critic,actor": 1}),
+        "placed twice (multiple placements); the first is at cluster.component_placement.actor",
+    ),
     (whole({}, node_groups=[ARMS]), "the same as the one at cluster.node_groups[0].hardware.configs[0]"),
-    (whole({}, node_groups=[{"label": "a", "node_ranks": 0}, {"label": "a", "node_ranks": 0}]), "the first is at cluster.node_groups[0]"),
+    (
+        whole({}, node_groups=[{"label": "a", "node_ranks": 0}, {"label": "a", "node_ranks": 0}]),
+        "the first is at cluster.node_groups[0]",
+    ),
     (whole({"1": 0, 1: 1}), "key '1' is written twice; the first is at cluster.component_placement.1"),
     (
-        whole({}, node_groups=[{"label": "a", "node_ranks": 0, "env_configs": [{"node_ranks": 0, "env_vars": [{"A": 1}, {"A": 2}]}]}]),
+        whole(
+            {},
+            node_groups=[
+                {"label": "a", "node_ranks": 0, "env_configs": [{"node_ranks": 0, "env_vars": [{"A": 1}, {"A": 2}]}]}
+            ],
+        ),
         "the first is at cluster.node_groups[0].env_configs[0].env_vars[0].A",
     ),
 ]
@@ -83,10 +113,18 @@ def test_a_mapping_has_no_lines(config: dict[str, Any], words: str) -> None:
 def test_cures_are_in_pythons_words() -> None:
     error = refused(whole({"rollout,reward": "0-3"}), kind=ModelParallelComponentPlacement)
     assert error.hint == "place 'actor', or plan with HybridComponentPlacement" and error.hint in str(error)
-    library = [saying.text for saying in all_sayings() if not saying.where.startswith("src/cli/") and re.search(r"--[a-z]", saying.text)]
+    library = [
+        saying.text
+        for saying in all_sayings()
+        if not saying.where.startswith("src/cli/") and re.search(r"--[a-z]", saying.text)
+    ]
     assert len(library) > 3
     # "--rank" stands in a command that the user writes, and whole commands are the same for everybody.
-    assert [text for text in library if re.search(r"--(?!rank)[a-z]", re.sub("`(?:ray start|roost stop) [^`]*`", "", _roost.python_words(text)))] == []
+    assert [
+        text
+        for text in library
+        if re.search(r"--(?!rank)[a-z]", re.sub("`(?:ray start|roost stop|roost probe) [^`]*`", "", _roost.python_words(text)))
+    ] == []
 
 
 def test_a_file_with_defaults_is_told_of_hydra(tmp_path: Path) -> None:
@@ -127,10 +165,21 @@ def test_config_and_cluster_must_agree() -> None:
 def test_a_cluster_config_is_a_config() -> None:
     section = {
         "num_nodes": 2,
-        "component_placement": {"actor": {"node_group": "gpu", "placement": "0-7"}, "env": {"node_group": "arms", "placement": "all"}},
+        "component_placement": {
+            "actor": {"node_group": "gpu", "placement": "0-7"},
+            "env": {"node_group": "arms", "placement": "all"},
+        },
         "node_groups": [
-            {"label": "gpu", "node_ranks": "0", "env_configs": [{"node_ranks": 0, "env_vars": [{"A": 1}], "python_interpreter_path": "/py"}]},
-            {"label": "arms", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.1"}, {"node_rank": 1}]}},
+            {
+                "label": "gpu",
+                "node_ranks": "0",
+                "env_configs": [{"node_ranks": 0, "env_vars": [{"A": 1}], "python_interpreter_path": "/py"}],
+            },
+            {
+                "label": "arms",
+                "node_ranks": 1,
+                "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.1"}, {"node_rank": 1}]},
+            },
             {"label": "cpu", "node_ranks": "0-1", "ignore_hardware": True},
         ],
     }
@@ -141,3 +190,15 @@ def test_a_cluster_config_is_a_config() -> None:
     assert [placement.get_world_size(name) for name in placement.components] == [8, 2]
     made = ClusterConfig(num_nodes=1, component_placement={"actor": 0}, node_groups=[roost.NodeGroupConfig("a", [0])])
     assert [group.label for group in Cluster(cluster_cfg=made, cluster="1x8").node_groups] == ["a", "cluster", "node"]
+
+
+def test_an_error_has_its_message_apart_from_its_hint() -> None:
+    [error] = refused(whole({"actor": "0-8"})).errors
+    assert error.hint and str(error) == f"{error.message} ({error.hint})"
+    assert error.message.startswith("cluster.component_placement.actor: ")
+    for raised in (roost.Error("text"), roost.RankError("text"), roost.EngineError("text"), roost.WorkerError("text")):
+        assert (raised.message, raised.hint) == ("text", "")
+    given = fault(roost.EngineError, "text", hint="cure", code="name")
+    copy = pickle.loads(pickle.dumps(given))
+    for each in (given, copy, make_error(**error_fields(given))):
+        assert (str(each), each.message, each.hint, each.code) == ("text (cure)", "text", "cure", "name")

@@ -15,8 +15,17 @@ from typing import Any
 import pytest
 
 import roost
-from roost import Cluster, ComponentPlacement, FlexiblePlacementStrategy, ModelParallelComponentPlacement, NodePlacementStrategy, PackedPlacementStrategy, Placement, _roost
-from roost._config import read_config
+from roost import (
+    Cluster,
+    ComponentPlacement,
+    FlexiblePlacementStrategy,
+    ModelParallelComponentPlacement,
+    NodePlacementStrategy,
+    PackedPlacementStrategy,
+    Placement,
+    _roost,
+)
+from roost._plan.config import read_config
 from roost.slime import get_engine_layout, get_placement_group_layout, order_bundles
 
 TIMES = 300
@@ -32,19 +41,53 @@ CONFIG = {
     }
 }
 GROUP = SimpleNamespace(node_ranks=[0], hardware_type="Franka")
-NODE = SimpleNamespace(num_accelerators=2, accelerator_type="AMD_GPU", hardware_resources=[roost.HardwareResource("Franka", [roost.HardwareInfo("Franka")])])
+NODE = SimpleNamespace(
+    num_accelerators=2,
+    accelerator_type="AMD_GPU",
+    hardware_resources=[roost.HardwareResource("Franka", [roost.HardwareInfo("Franka")])],
+)
 DESCRIBED = SimpleNamespace(get_node_group=lambda label: GROUP, get_node_info=lambda rank: NODE)
 ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
 OTHER_ROWS = PackedPlacementStrategy(0, 7).get_placement(CLUSTER)
 OTHER = Cluster(cluster="2x8")
-FLEXIBLE = ComponentPlacement({"cluster": {"num_nodes": 2, "component_placement": {"a": "0-3:0-7"}}}, CLUSTER).get_strategy("a")
-PLAN = _roost.Plan(read_config("config", {"cluster": {"num_nodes": 2, "component_placement": {"actor": "0-7"}}}), CLUSTER._value)
+FLEXIBLE = ComponentPlacement(
+    {"cluster": {"num_nodes": 2, "component_placement": {"a": "0-3:0-7"}}}, CLUSTER
+).get_strategy("a")
+PLAN = _roost.Plan(
+    read_config("config", {"cluster": {"num_nodes": 2, "component_placement": {"actor": "0-7"}}}), CLUSTER._value
+)
 SLIME = SimpleNamespace(actor_num_gpus_per_node=4, rollout_num_gpus=2)
-BUNDLES: list[tuple[int, Any, int | str]] = [*((i, "10.0.0.1", i) for i in range(4)), (4, ("b", "10.0.0.2"), "GPU-b"), (5, ("b", "10.0.0.2"), "GPU-a")]
+BUNDLES: list[tuple[int, Any, int | str]] = [
+    *((i, "10.0.0.1", i) for i in range(4)),
+    (4, ("b", "10.0.0.2"), "GPU-b"),
+    (5, ("b", "10.0.0.2"), "GPU-a"),
+]
 ORDER = order_bundles(BUNDLES)
 GROUPS_CONFIG = _roost.Config(b"args", "roost: {groups: {rollout_num_gpus: 2}}", (), groups=True)
 VALUES = ROWS[0].__reduce__()[1]
-SENTINELS = [SLIME, BUNDLES, BUNDLES[4], ORDER.gpus, GROUPS_CONFIG, CLUSTER, CLUSTER._value, LABELS, LISTS, RANKS, CONFIG, GROUP, NODE, DESCRIBED, ROWS, VALUES, LABELS[0], roost.Placement, roost.Placements, roost.Error, *LISTS]
+SENTINELS = [
+    SLIME,
+    BUNDLES,
+    BUNDLES[4],
+    ORDER.gpus,
+    GROUPS_CONFIG,
+    CLUSTER,
+    CLUSTER._value,
+    LABELS,
+    LISTS,
+    RANKS,
+    CONFIG,
+    GROUP,
+    NODE,
+    DESCRIBED,
+    ROWS,
+    VALUES,
+    LABELS[0],
+    roost.Placement,
+    roost.Placements,
+    roost.Error,
+    *LISTS,
+]
 
 
 def refused(call: Callable[[], Any]) -> Callable[[], None]:
@@ -68,10 +111,14 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "node": lambda: NodePlacementStrategy(RANKS).get_placement(CLUSTER),
     "node refused": refused(lambda: NodePlacementStrategy([0, "a"])),
     "described": lambda: NodePlacementStrategy([0]).get_placement(DESCRIBED),
-    "parts refused": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",), 0), (0, 1, 5, 0)), ())),
-    "parts groups": refused(lambda: _roost.Cluster.from_parts(((0, 1, ("a",), 0),), (("a", None, (0, 7), False),))),
+    "parts refused": refused(lambda: _roost.Cluster.from_description(((0, 1, ("a",), 0), (0, 1, 5, 0)), ())),
+    "parts groups": refused(
+        lambda: _roost.Cluster.from_description(((0, 1, ("a",), 0),), (("a", None, (0, 7), False),))
+    ),
     "component": lambda: ComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8")),
-    "strategy of": lambda: (lambda s: (s.kind, s.arguments, s.labels, pickle.dumps(NodePlacementStrategy(RANKS))))(_roost.Strategy.of(ROWS, CLUSTER._value)),
+    "strategy of": lambda: (lambda s: (s.kind, s.arguments, s.labels, pickle.dumps(NodePlacementStrategy(RANKS))))(
+        _roost.Strategy.of(ROWS, CLUSTER._value)
+    ),
     "strategy of refused": refused(lambda: _roost.Strategy.of(ROWS, LABELS)),
     "strategies again": lambda: FLEXIBLE.get_placement(OTHER, False),
     "model words": lambda: _roost.accelerator_model("NPU:910B"),
@@ -88,7 +135,9 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "order gpu": refused(lambda: order_bundles([(0, "a", None)])),  # type: ignore[list-item]
     "order resolver": refused(lambda: order_bundles([(0, "host", 0)], resolve=lambda name: 5)),  # type: ignore[arg-type, return-value]
     "python words": lambda: _roost.python_words("plan with --mode hybrid"),
-    "several errors": refused(lambda: ComponentPlacement({"cluster": {"component_placement": {"a": "99", "b": "98"}}}, CLUSTER)),
+    "several errors": refused(
+        lambda: ComponentPlacement({"cluster": {"component_placement": {"a": "99", "b": "98"}}}, CLUSTER)
+    ),
     "pickle refused": refused(lambda: pickle.dumps(ROWS)),
     "surrogate": refused(lambda: PackedPlacementStrategy(0, 3, node_group="\udcff")),
     "address": lambda: PLAN.address("actor", "local_rank"),
@@ -96,15 +145,43 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "plan properties": lambda: (PLAN.mode, PLAN.sizes, PLAN.other_names),
     "component refused": refused(lambda: ComponentPlacement(CONFIG, CLUSTER)),
     "model": lambda: vars(ModelParallelComponentPlacement(CONFIG, Cluster(cluster_cfg=CONFIG, cluster="2x8"))),
-    "config refused": refused(lambda: Cluster(cluster_cfg={"cluster": {"num_nodes": 1, "component_placement": {"a": []}}}, cluster="1x1")),
-    "config groups": lambda: _roost.Config(b"c", text="cluster: {num_nodes: 1, component_placement: {a: 99}, node_groups: [{label: a, node_ranks: 0}]}", paths=("c",), env=("A=b",)).groups,
-    "config properties": lambda: (lambda c: (c.labels, c.components, c.warnings, c.cluster))(_roost.Config(b"c", text="cluster: {num_nodes: 1, component_placement: {a: 99}}", paths=())),
-    "cluster properties": lambda: (CLUSTER._value.node(1), CLUSTER._value.locate(0, 9), CLUSTER._value.groups, CLUSTER._value.warnings, CLUSTER._value.accelerator_counts),
+    "config refused": refused(
+        lambda: Cluster(cluster_cfg={"cluster": {"num_nodes": 1, "component_placement": {"a": []}}}, cluster="1x1")
+    ),
+    "config groups": lambda: (
+        _roost.Config(
+            b"c",
+            text="cluster: {num_nodes: 1, component_placement: {a: 99}, node_groups: [{label: a, node_ranks: 0}]}",
+            paths=("c",),
+            env=("A=b",),
+        ).groups
+    ),
+    "config properties": lambda: (lambda c: (c.labels, c.components, c.warnings, c.cluster))(
+        _roost.Config(b"c", text="cluster: {num_nodes: 1, component_placement: {a: 99}}", paths=())
+    ),
+    "cluster properties": lambda: (
+        CLUSTER._value.node(1),
+        CLUSTER._value.locate(0, 9),
+        CLUSTER._value.groups,
+        CLUSTER._value.warnings,
+        CLUSTER._value.accelerator_counts,
+    ),
     "cluster rank": refused(lambda: CLUSTER._value.node(9)),
     "cluster locate": refused(lambda: CLUSTER._value.locate(0, 99)),
     "cluster refused": refused(lambda: Cluster(cluster="2y8")),
     "rows": lambda: [(row, repr(row), row.accelerator_type) for row in ROWS],
-    "slices": lambda: (ROWS[1:], ROWS == OTHER_ROWS, ROWS.hardware_ranges, repr(ROWS.column("local_rank")), ROWS[-1], ROWS == list(ROWS), ROWS.hardware_ranks, ROWS.node_groups, ROWS.columns, repr(ROWS)),
+    "slices": lambda: (
+        ROWS[1:],
+        ROWS == OTHER_ROWS,
+        ROWS.hardware_ranges,
+        repr(ROWS.column("local_rank")),
+        ROWS[-1],
+        ROWS == list(ROWS),
+        ROWS.hardware_ranks,
+        ROWS.node_groups,
+        ROWS.columns,
+        repr(ROWS),
+    ),
     "row refused": refused(lambda: ROWS[99]),
     "columns": lambda: [(memoryview(ROWS.column(name)), list(ROWS.column(name))) for name in ROWS.columns],
     "column refused": refused(lambda: ROWS.column("x")),
@@ -113,7 +190,6 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "placement refused": refused(lambda: Placement(*VALUES[:-1], 5)),
     "reduce": lambda: ROWS[0].__reduce__(),
 }
-
 
 
 def peak() -> int:

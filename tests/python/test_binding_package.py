@@ -4,22 +4,39 @@ wheel with nothing in it that does not belong there."""
 import doctest
 import importlib
 import importlib.util
+import inspect
 import os
 import pkgutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from test_version import VERSION
 
 import roost
+import roost.slime
 from roost import _roost
+from test_version import VERSION
 
 ROOT = Path(__file__).parents[2]
-MODULES = ["roost", *(f"roost.{module.name}" for module in pkgutil.iter_modules(roost.__path__) if module.name != "_roost")]
-WITH_EXAMPLES = {"roost", "roost._addresses", "roost._cluster", "roost._component", "roost._config", "roost._nodes", "roost._strategy", "roost._worker", "roost.slime"}
+MODULES = [
+    "roost",
+    *(module.name for module in pkgutil.walk_packages(roost.__path__, "roost.") if module.name != "roost._roost"),
+]
+WITH_EXAMPLES = {
+    "roost",
+    "roost._work.addresses",
+    "roost._work.cluster",
+    "roost._plan.component",
+    "roost._plan.config",
+    "roost._plan.nodes",
+    "roost._plan.strategy",
+    "roost._work.worker",
+    "roost.slime",
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -32,6 +49,43 @@ def test_examples_in_the_package_are_true(name: str) -> None:
 def test_every_public_name_is_there() -> None:
     assert all(hasattr(roost, name) for name in roost.__all__)
     assert sorted(roost.__all__) == roost.__all__
+
+
+def undocumented(module: ModuleType) -> Iterator[str]:
+    """Public names of a module, and public methods of its classes, that help() shows nothing of."""
+    for name in module.__all__:
+        found = getattr(module, name)
+        members = vars(found).items() if inspect.isclass(found) else ()
+        functions = {
+            member: getattr(value, "fget", None) or getattr(value, "__func__", value)
+            for member, value in members
+            if not member.startswith("_")
+        }
+        yield from (
+            f"{name}.{member}"
+            for member, function in functions.items()
+            if callable(function) and not inspect.getdoc(function)
+        )
+        if not inspect.getdoc(found):
+            yield name
+
+
+def test_help_shows_every_public_name() -> None:
+    assert [*undocumented(roost), *undocumented(roost.slime)] == []
+    assert inspect.signature(roost.Cluster.allocate).parameters.keys() >= {
+        "cls",
+        "worker_name",
+        "node_id",
+        "gpu_id",
+        "env_vars",
+    }
+
+
+def test_an_engine_is_imported_when_it_is_used() -> None:
+    """Ray is optional, and an import of roost must stay quick."""
+    code = "import sys, roost; roost.Cluster(cluster='1x4'); print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('roost._')}), 'ray' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said == "['_plan', '_roost', '_work'] False\n"
 
 
 def test_the_extension_has_no_globals() -> None:
@@ -60,7 +114,9 @@ def test_one_import_line_changes() -> None:
     [(was, now)] = changed
     assert now == was.replace("rlinf.scheduler", "roost")
     command = [sys.executable, ROOT / "examples/roost_planning.py", ROOT / "examples/grpo.yaml"]
-    said = subprocess.run(command, env=os.environ | {"ROOST_CLUSTER": "2x8"}, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        command, env=os.environ | {"ROOST_CLUSTER": "2x8"}, check=True, capture_output=True, text=True
+    ).stdout
     assert "rollout: 4 processes\n  0 on node 1, accelerators 0,1\n" in said
     assert said.endswith("strided: [[0, 2, 4, 6], [1, 3, 5, 7]]\n")
 
@@ -74,7 +130,18 @@ def test_the_types_hold(tmp_path: Path) -> None:
         "total: int = sum(row.rank for row in rows) + len(rows.column('local_rank'))\n"
         "names: list[str] = roost.ComponentPlacement({}, None).components\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "--config-file", ROOT / "pyproject.toml", "-p", "roost"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        tmp_path / "cache",
+        "--config-file",
+        ROOT / "pyproject.toml",
+        "-p",
+        "roost",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     done = subprocess.run([*command[:-2], user], cwd=ROOT, capture_output=True, text=True)
@@ -82,14 +149,31 @@ def test_the_types_hold(tmp_path: Path) -> None:
 
 
 # What stands below share/ of the environment that the wheel is installed into.
-SHARED = ["man/man1/roost.1", "bash-completion/completions/roost", "zsh/site-functions/_roost", "fish/vendor_completions.d/roost.fish"]
+SHARED = [
+    "man/man1/roost.1",
+    "bash-completion/completions/roost",
+    "zsh/site-functions/_roost",
+    "fish/vendor_completions.d/roost.fish",
+]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-w", folder, ROOT]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-build-isolation",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "-w",
+        folder,
+        ROOT,
+    ]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     [found] = folder.glob("*.whl")
@@ -107,19 +191,27 @@ def test_the_wheel_has_what_it_should_and_nothing_else(wheel: Path, tmp_path: Pa
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         archive.extractall(tmp_path)
     metadata = (tmp_path / f"roost-{VERSION}.dist-info/METADATA").read_text().splitlines()
-    assert [line for line in metadata if line.startswith(("Provides-Extra", "Requires-Dist", "License-Expression"))] == [
+    assert [
+        line for line in metadata if line.startswith(("Provides-Extra", "Requires-Dist", "License-Expression"))
+    ] == [
         "License-Expression: Apache-2.0",
         "Requires-Dist: cloudpickle>=2.2",
         "Provides-Extra: ray",
         'Requires-Dist: ray[default]>=2.47; extra == "ray"',
     ]
     data = tmp_path / f"roost-{VERSION}.data"
-    sources = {f"roost/{path.name}" for path in (ROOT / "python/roost").iterdir() if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"}
+    sources = {
+        str(path.relative_to(ROOT / "python"))
+        for path in (ROOT / "python/roost").rglob("*")
+        if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"
+    }
     brought = {"scripts/roost", *(f"data/share/{name}" for name in SHARED)}
     assert set(names) == sources | {"roost/_roost.abi3.so"} | {f"{data.name}/{name}" for name in brought}
     assert (data / "data/share/man/man1/roost.1").read_text().startswith('.\\" Generated by scdoc')
     extension = tmp_path / "roost/_roost.abi3.so"
-    assert [line.split()[-1] for line in tool("nm", "-D", "--defined-only", extension).splitlines()] == ["PyInit__roost"]
+    assert [line.split()[-1] for line in tool("nm", "-D", "--defined-only", extension).splitlines()] == [
+        "PyInit__roost"
+    ]
     for binary in (extension, data / "scripts/roost"):
         needed = [line.split()[-1] for line in tool("readelf", "-d", binary).splitlines() if "(NEEDED)" in line]
         assert needed == ["[libc.so.6]"]

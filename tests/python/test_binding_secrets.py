@@ -25,7 +25,15 @@ def section(value: str, **more: Any) -> dict[str, Any]:
     return {
         "num_nodes": 1,
         "component_placement": {"actor": 0},
-        "node_groups": [{"label": "a800", "node_ranks": 0, "env_configs": [{"node_ranks": 0, "env_vars": [{"FOO": f"Bearer {value}"}, {"HF_TOKEN": "x"}, {"BAR": "seen"}]}]}],
+        "node_groups": [
+            {
+                "label": "a800",
+                "node_ranks": 0,
+                "env_configs": [
+                    {"node_ranks": 0, "env_vars": [{"FOO": f"Bearer {value}"}, {"HF_TOKEN": "x"}, {"BAR": "seen"}]}
+                ],
+            }
+        ],
     } | more
 
 
@@ -57,7 +65,9 @@ def test_no_warning_tells_what_a_secret_number_is(monkeypatch: pytest.MonkeyPatc
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with pytest.raises(roost.Error) as caught:
-            ComponentPlacement({"cluster": section("x", component_placement={"actor": 73219864})}, Cluster(cluster="1x8"))
+            ComponentPlacement(
+                {"cluster": section("x", component_placement={"actor": 73219864})}, Cluster(cluster="1x8")
+            )
     shown = everything(caught.value) + "".join(str(warning.message) for warning in told)
     assert "73219864" not in shown and str(73219864 // 60) not in shown
 
@@ -76,8 +86,14 @@ def test_values_are_there_and_reprs_do_not_show_them(secret: str, make: Any) -> 
 def test_a_file_that_a_config_names_is_not_waited_for_and_not_shown(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "other").write_text("root:hunter2:0\n")
-    for name, wanted in (("pipe", "is a pipe; a config can name regular files only"), ("other", "is not a roost snapshot")):
-        config = {"cluster": {"num_nodes": 1, "component_placement": {"actor": 0}}, "roost": {"cluster": str(tmp_path / name)}}
+    for name, wanted in (
+        ("pipe", "is a pipe; a config can name regular files only"),
+        ("other", "is not a roost snapshot"),
+    ):
+        config = {
+            "cluster": {"num_nodes": 1, "component_placement": {"actor": 0}},
+            "roost": {"cluster": str(tmp_path / name)},
+        }
         (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
         for cluster_cfg in (config, str(tmp_path / "config.yaml")):
             with pytest.raises(roost.Error, match=wanted) as caught:
@@ -87,6 +103,8 @@ def test_a_file_that_a_config_names_is_not_waited_for_and_not_shown(tmp_path: Pa
 
 def test_no_group_takes_the_name_of_a_file_of_the_run() -> None:
     for name in ("run.json", "records.jsonl"):
-        with pytest.raises(roost.Error, match=f"'{name}' cannot be the name of a group: a run keeps a file of that name") as caught:
+        with pytest.raises(
+            roost.Error, match=f"'{name}' cannot be the name of a group: a run keeps a file of that name"
+        ) as caught:
             roost.WorkerAddress(name, 0)
         assert caught.value.code == "name"

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
-from reference_slime import Refused, lay_out
 
 import roost
+from reference_slime import Refused, lay_out
 from roost.slime import get_engine_layout, get_placement_group_layout, order_bundles
 
 ROOST = Path(os.environ.get("ROOST", Path(__file__).parents[2] / "build" / "roost")).absolute()
@@ -33,7 +33,11 @@ def layout_of(**args: Any) -> Any:
 
 def ports_of(layout: Any, base: int = 15000) -> list[dict[str, int]]:
     """The ports each part would have if all were free from `base` on."""
-    return [{name: base + offset for name, offset in part.port_offsets.items()} for engine in layout.engines for part in engine.parts]
+    return [
+        {name: base + offset for name, offset in part.port_offsets.items()}
+        for engine in layout.engines
+        for part in engine.parts
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,11 @@ def test_the_worked_parts(rollout: int, each: int, slots: list[int], node0: list
 
 
 def test_the_worked_list_of_models() -> None:
-    groups = [{"worker_type": "regular", "num_gpus": 4, "num_gpus_per_engine": 2}, {"worker_type": "regular", "num_gpus": 2}, {"worker_type": "placeholder", "num_gpus": 2}]
+    groups = [
+        {"worker_type": "regular", "num_gpus": 4, "num_gpus_per_engine": 2},
+        {"worker_type": "regular", "num_gpus": 2},
+        {"worker_type": "placeholder", "num_gpus": 2},
+    ]
     layout = layout_of(debug_rollout_only=True, rollout_num_gpus=8, sglang=[{"name": "a", "server_groups": groups}])
     assert [[part.slot for part in engine.parts] for engine in layout.engines] == [[0], [2], [4], [5]]
     assert [group.first_slot for group in layout.server_groups] == [0, 4, 6]
@@ -108,7 +116,9 @@ def test_a_placeholder_keeps_its_ranks() -> None:
 
 def test_the_worked_ports() -> None:
     one = layout_of(debug_rollout_only=True, rollout_num_gpus=8)
-    assert ports_of(one) == [{"server": 15000 + 2 * i, "nccl": 15001 + 2 * i, "dist_init": 15016 + 31 * i} for i in range(8)]
+    assert ports_of(one) == [
+        {"server": 15000 + 2 * i, "nccl": 15001 + 2 * i, "dist_init": 15016 + 31 * i} for i in range(8)
+    ]
     assert one.ports_of_node == [264]
     two = layout_of(debug_rollout_only=True, rollout_num_gpus=16, rollout_num_gpus_per_engine=8)
     assert ports_of(two) == [{"server": 15000, "nccl": 15001, "dist_init": 15002}] * 2
@@ -116,12 +126,20 @@ def test_the_worked_ports() -> None:
     wide = layout_of(debug_rollout_only=True, rollout_num_gpus=16, rollout_num_gpus_per_engine=16)
     assert ports_of(wide) == [{"server": 15000, "nccl": 15001, "dist_init": 15002}, {"server": 15000, "nccl": 15001}]
     assert wide.ports_of_node == [33, 2]
-    assert [part.ports for part in wide.engines[0].parts] == [{"server": 1, "nccl": 1, "dist_init": 31}, {"server": 1, "nccl": 1}]
+    assert [part.ports for part in wide.engines[0].parts] == [
+        {"server": 1, "nccl": 1, "dist_init": 31},
+        {"server": 1, "nccl": 1},
+    ]
     wider = layout_of(debug_rollout_only=True, rollout_num_gpus=32, rollout_num_gpus_per_engine=16, sglang_dp_size=4)
     assert [engine.parts[0].ports["dist_init"] for engine in wider.engines] == [34, 34]
-    assert [(engine.parts[0].node, engine.parts[0].port_offsets["dist_init"]) for engine in wider.engines] == [(0, 2), (2, 2)]
+    assert [(engine.parts[0].node, engine.parts[0].port_offsets["dist_init"]) for engine in wider.engines] == [
+        (0, 2),
+        (2, 2),
+    ]
     assert wider.ports_of_node == [36, 2, 36, 2]
-    prefill = layout_of(debug_rollout_only=True, rollout_num_gpus=16, rollout_num_gpus_per_engine=4, prefill_num_servers=2)
+    prefill = layout_of(
+        debug_rollout_only=True, rollout_num_gpus=16, rollout_num_gpus_per_engine=4, prefill_num_servers=2
+    )
     assert ports_of(prefill)[:2] == [
         {"server": 15000, "nccl": 15001, "bootstrap": 15002, "dist_init": 15006},
         {"server": 15003, "nccl": 15004, "bootstrap": 15005, "dist_init": 15037},
@@ -131,14 +149,30 @@ def test_the_worked_ports() -> None:
 def test_both_profiles_and_each_value_by_itself() -> None:
     with pytest.warns(roost.PlanWarning, match="ports from 10000 on reach into 10002-19999"):
         seed = layout_of(profile="seed", colocate=True)
-    assert (seed.shares["actor"].gpu_each, seed.shares["rollout"].gpu_each, seed.port_base, seed.share_gpu_ids) == (0.8, 0.2, 10000, False)
+    assert (seed.shares["actor"].gpu_each, seed.shares["rollout"].gpu_each, seed.port_base, seed.share_gpu_ids) == (
+        0.8,
+        0.2,
+        10000,
+        False,
+    )
     assert seed.engines[0].parts[0].ports["dist_init"] == 7
-    mixed = layout_of(colocate=True, num_gpus_per_actor=0.8, dist_init_ports=6, share_gpu_ids=False, colocate_size="actor", num_gpus_per_part=0.2)
+    mixed = layout_of(
+        colocate=True,
+        num_gpus_per_actor=0.8,
+        dist_init_ports=6,
+        share_gpu_ids=False,
+        colocate_size="actor",
+        num_gpus_per_part=0.2,
+    )
     assert mixed.shares == seed.shares and mixed.port_base == 20000 and mixed.engines == seed.engines
 
 
 def test_external_engines() -> None:
-    addrs = [{"address": "10.0.0.1:80", "num_gpus": 8}, {"address": "http://[fd00::1]:80", "num_gpus": 4, "worker_type": "decode"}, "h:9"]
+    addrs = [
+        {"address": "10.0.0.1:80", "num_gpus": 8},
+        {"address": "http://[fd00::1]:80", "num_gpus": 4, "worker_type": "decode"},
+        "h:9",
+    ]
     layout = layout_of(rollout_external_engine_addrs=addrs)
     assert [(e.address, e.gpus, e.offset, e.worker_type, e.parts) for e in layout.engines] == [
         ("10.0.0.1:80", 8, 0, "regular", []),
@@ -154,7 +188,14 @@ def test_external_engines() -> None:
 def test_the_host_of_a_part_is_where_its_slots_are() -> None:
     args = Namespace(actor_num_gpus_per_node=4, rollout_num_gpus=12, rollout_num_gpus_per_engine=2)
     layout = get_engine_layout(args, "2x8")
-    assert [(part.slot, part.node, part.local_gpu) for e in layout.engines for part in e.parts] == [(4, 0, 4), (6, 0, 6), (8, 1, 0), (10, 1, 2), (12, 1, 4), (14, 1, 6)]
+    assert [(part.slot, part.node, part.local_gpu) for e in layout.engines for part in e.parts] == [
+        (4, 0, 4),
+        (6, 0, 6),
+        (8, 1, 0),
+        (10, 1, 2),
+        (12, 1, 4),
+        (14, 1, 6),
+    ]
     # Ports are the machine's own: part 2 starts anew on its node.
     assert [part.port_offsets["server"] for e in layout.engines for part in e.parts] == [0, 2, 0, 2, 4, 6]
 
@@ -167,7 +208,9 @@ def test_nodes_of_four_gpus_are_nodes_of_four() -> None:
 
 def test_an_engine_is_on_one_node() -> None:
     args = Namespace(actor_num_gpus_per_node=4, rollout_num_gpus=8, rollout_num_gpus_per_engine=8)
-    with pytest.raises(roost.RankError, match="slots 4-11.*node 0 ends with slot 7.*multiple of 8 GPUs.*4 GPUs per engine"):
+    with pytest.raises(
+        roost.RankError, match="slots 4-11.*node 0 ends with slot 7.*multiple of 8 GPUs.*4 GPUs per engine"
+    ):
         get_engine_layout(args)
     with pytest.raises(roost.RankError) as caught:
         get_engine_layout(args, "2x8")
@@ -184,11 +227,16 @@ def test_a_flag_of_megatrons_with_the_name_of_a_setting_is_left_alone() -> None:
 
 def test_an_engine_has_gpus_that_follow_one_another() -> None:
     """Somebody else has GPUs 2 and 3 of the second node: slots 8-11 are GPUs 0, 1, 4 and 5."""
-    bundles = [(i, "10.0.0.1", i) for i in range(8)] + [(8 + i, "10.0.0.2", gpu) for i, gpu in enumerate([0, 1, 4, 5, 6, 7])]
+    bundles = [(i, "10.0.0.1", i) for i in range(8)] + [
+        (8 + i, "10.0.0.2", gpu) for i, gpu in enumerate([0, 1, 4, 5, 6, 7])
+    ]
     order = order_bundles(bundles)
     assert order.gpus == [*range(8), 0, 1, 4, 5, 6, 7]
     args = {"rollout_num_gpus": 4, "rollout_num_gpus_per_engine": 4}
-    with pytest.raises(roost.RankError, match="engine 0 of 'default' would start on GPUs 0-3 of node 1, but its slots 8-11 are GPUs 0, 1, 4, 5.*use 2 GPUs per engine") as caught:
+    with pytest.raises(
+        roost.RankError,
+        match="engine 0 of 'default' would start on GPUs 0-3 of node 1, but its slots 8-11 are GPUs 0, 1, 4, 5.*use 2 GPUs per engine",
+    ) as caught:
         get_engine_layout(Namespace(**args), order=order)
     assert caught.value.code == "fit"
     pairs = get_engine_layout(Namespace(**args | {"rollout_num_gpus_per_engine": 2}), order=order)
@@ -199,16 +247,29 @@ def test_an_engine_has_gpus_that_follow_one_another() -> None:
     assert get_engine_layout(Namespace(**args), order=named).engines[0].parts[0].local_gpu == 8
 
 
-@pytest.mark.parametrize(("rollout", "each", "words"), [(24, 16, "24.*16.*8 would be left"), (24, 12, "12 GPUs do not fill nodes of 8"), (10, 4, "10.*4.*2 would be left")])
+@pytest.mark.parametrize(
+    ("rollout", "each", "words"),
+    [
+        (24, 16, "24.*16.*8 would be left"),
+        (24, 12, "12 GPUs do not fill nodes of 8"),
+        (10, 4, "10.*4.*2 would be left"),
+    ],
+)
 def test_sizes_tile(rollout: int, each: int, words: str) -> None:
     with pytest.raises(roost.RankError, match=words):
         layout_of(rollout_num_gpus=rollout, rollout_num_gpus_per_engine=each)
 
 
 def test_node_rank_counts_within_the_engine() -> None:
-    groups = [{"worker_type": "regular", "num_gpus": 8, "num_gpus_per_engine": 8}, {"worker_type": "regular", "num_gpus": 16, "num_gpus_per_engine": 16}]
+    groups = [
+        {"worker_type": "regular", "num_gpus": 8, "num_gpus_per_engine": 8},
+        {"worker_type": "regular", "num_gpus": 16, "num_gpus_per_engine": 16},
+    ]
     layout = layout_of(debug_rollout_only=True, rollout_num_gpus=24, sglang=[{"name": "a", "server_groups": groups}])
-    assert [(part.rank, part.node_rank, "dist_init" in part.ports) for part in layout.engines[1].parts] == [(1, 0, True), (2, 1, False)]
+    assert [(part.rank, part.node_rank, "dist_init" in part.ports) for part in layout.engines[1].parts] == [
+        (1, 0, True),
+        (2, 1, False),
+    ]
 
 
 def test_counts_are_set_and_not_negative() -> None:
@@ -230,7 +291,10 @@ def test_a_share_that_is_too_small_is_refused_before_anything_exists() -> None:
 
 
 def test_models_on_one_node_have_their_own_ports() -> None:
-    models = [{"name": name, "server_groups": [{"worker_type": "regular", "num_gpus": 4, "num_gpus_per_engine": 4}]} for name in "ab"]
+    models = [
+        {"name": name, "server_groups": [{"worker_type": "regular", "num_gpus": 4, "num_gpus_per_engine": 4}]}
+        for name in "ab"
+    ]
     layout = layout_of(debug_rollout_only=True, rollout_num_gpus=8, sglang=models)
     assert [port["server"] for port in ports_of(layout)] == [15000, 15033]
 
@@ -268,7 +332,14 @@ def random_args(dice: random.Random) -> tuple[dict[str, Any], list[int] | None]:
     if dice.random() < 0.9:
         args["rollout_num_gpus"] = dice.choice([0, 2, 4, 8, 12, 16, 24, 32])
     args["rollout_num_gpus_per_engine"] = dice.choice([1, 1, 2, 4, 8, 16, 3])
-    for name, chance in {"colocate": 0.4, "debug_train_only": 0.1, "debug_rollout_only": 0.2, "rollout_external": 0.1, "use_critic": 0.2, "train_async": 0.1}.items():
+    for name, chance in {
+        "colocate": 0.4,
+        "debug_train_only": 0.1,
+        "debug_rollout_only": 0.2,
+        "rollout_external": 0.1,
+        "use_critic": 0.2,
+        "train_async": 0.1,
+    }.items():
         if dice.random() < chance:
             args[name] = True
     if dice.random() < 0.2:
@@ -285,9 +356,21 @@ def random_args(dice: random.Random) -> tuple[dict[str, Any], list[int] | None]:
                 count = min(left, dice.choice([2, 4, 8, 16]))
                 kind = dice.choice(["regular", "prefill", "decode", "encoder", "placeholder"])
                 if count:
-                    groups.append({"worker_type": kind, "num_gpus": count, **({"num_gpus_per_engine": dice.choice([1, 2, 4, 8])} if dice.random() < 0.5 else {})})
+                    groups.append(
+                        {
+                            "worker_type": kind,
+                            "num_gpus": count,
+                            **({"num_gpus_per_engine": dice.choice([1, 2, 4, 8])} if dice.random() < 0.5 else {}),
+                        }
+                    )
                 left -= count
-            models.append({"name": name, "server_groups": groups, **({"num_gpus_per_engine": dice.choice([1, 2])} if dice.random() < 0.3 else {})})
+            models.append(
+                {
+                    "name": name,
+                    "server_groups": groups,
+                    **({"num_gpus_per_engine": dice.choice([1, 2])} if dice.random() < 0.3 else {}),
+                }
+            )
         if left and models[-1]["server_groups"]:
             models[-1]["server_groups"][-1]["num_gpus"] += left if dice.random() < 0.9 else 0
         args["sglang"] = models
@@ -309,11 +392,25 @@ def test_random_layouts_are_the_references() -> None:
             continue
         laid_out += 1
         got = get_engine_layout(Namespace(**args), slots_of_node=nodes)
-        assert (got.num_gpus, got.rollout_offset, got.shares["actor"].world_size) == (wanted["num_gpus"], wanted["rollout_offset"], wanted["trainers"]), args
-        assert [(e.model, e.worker_type, e.gpus, e.first_slot) for e in got.engines] == [tuple(e[k] for k in ("model", "worker_type", "gpus", "first_slot")) for e in wanted["engines"]], args
+        assert (got.num_gpus, got.rollout_offset, got.shares["actor"].world_size) == (
+            wanted["num_gpus"],
+            wanted["rollout_offset"],
+            wanted["trainers"],
+        ), args
+        assert [(e.model, e.worker_type, e.gpus, e.first_slot) for e in got.engines] == [
+            tuple(e[k] for k in ("model", "worker_type", "gpus", "first_slot")) for e in wanted["engines"]
+        ], args
         parts = [(p.rank, p.slot, p.node_rank, p.node, p.port_offsets) for e in got.engines for p in e.parts]
-        assert parts == [(p["rank"], p["slot"], p["node_rank"], p["node"], p["at"]) for e in wanted["engines"] for p in e["parts"]], (args, nodes)
-        taken = [(p.node, p.port_offsets[name] + i) for e in got.engines for p in e.parts for name in p.ports for i in range(p.ports[name])]
+        assert parts == [
+            (p["rank"], p["slot"], p["node_rank"], p["node"], p["at"]) for e in wanted["engines"] for p in e["parts"]
+        ], (args, nodes)
+        taken = [
+            (p.node, p.port_offsets[name] + i)
+            for e in got.engines
+            for p in e.parts
+            for name in p.ports
+            for i in range(p.ports[name])
+        ]
         assert len(set(taken)) == len(taken)
         assert [sum(node == n for node, _ in taken) for n in range(len(got.ports_of_node))] == got.ports_of_node
     assert laid_out > EXAMPLES // 5
@@ -327,8 +424,12 @@ def test_the_program_says_what_the_package_says(tmp_path: Path) -> None:
         cluster = ",".join(f"1x{count}" for count in nodes) if nodes else None
         (tmp_path / "config.yaml").write_text(json.dumps({"roost": {"groups": args}}))
         words = ["--cluster", cluster] if cluster else []
-        done = subprocess.run([ROOST, "groups", "--json", *words, "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        again = subprocess.run([ROOST, "groups", *words, "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [ROOST, "groups", "--json", *words, "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        again = subprocess.run(
+            [ROOST, "groups", *words, "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
         assert again.returncode == done.returncode
         assert done.returncode in (0, 3, 4), done.stderr
         try:
@@ -339,18 +440,33 @@ def test_the_program_says_what_the_package_says(tmp_path: Path) -> None:
         document = json.loads(done.stdout)
         assert set(document) >= {"num_gpus", "rollout_offset", "shares", "engines"}
         assert document["num_gpus"] == layout.num_gpus
-        assert [part["slot"] for e in document["engines"] for part in e["parts"]] == [part.slot for e in layout.engines for part in e.parts]
+        assert [part["slot"] for e in document["engines"] for part in e["parts"]] == [
+            part.slot for e in layout.engines for part in e.parts
+        ]
         assert all(len(line) <= 80 for line in again.stdout.splitlines())
 
 
 def test_the_same_settings_give_the_same_bytes(tmp_path: Path) -> None:
     """Whatever order a snapshot lists its nodes in, and whatever the environment is."""
     dice = random.Random(7)
-    nodes = [{"id": f"n{i}", "address": f"10.0.{i % 3}.{250 - 20 * i}", "num_cpus": 9, "num_accelerators": (4, 8)[i % 2], "accelerator_type": "NV_GPU"} for i in range(8)]
-    (tmp_path / "config.yaml").write_text("roost: {groups: {actor_num_gpus_per_node: 4, rollout_num_gpus: 36, rollout_num_gpus_per_engine: 4}}\n")
+    nodes = [
+        {
+            "id": f"n{i}",
+            "address": f"10.0.{i % 3}.{250 - 20 * i}",
+            "num_cpus": 9,
+            "num_accelerators": (4, 8)[i % 2],
+            "accelerator_type": "NV_GPU",
+        }
+        for i in range(8)
+    ]
+    (tmp_path / "config.yaml").write_text(
+        "roost: {groups: {actor_num_gpus_per_node: 4, rollout_num_gpus: 36, rollout_num_gpus_per_engine: 4}}\n"
+    )
     answers = set()
     for env in ({}, {"LC_ALL": "tr_TR.UTF-8"}, {"MALLOC_PERTURB_": "165"}, {"TZ": "Pacific/Kiritimati", "RANK": "3"}):
-        env |= {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "LD_PRELOAD"}
+        env |= {
+            name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "LD_PRELOAD"
+        }
         (tmp_path / "snapshot.json").write_text(json.dumps({"cluster": {"nodes": dice.sample(nodes, len(nodes))}}))
         for words in ([], ["--json"]):
             command = [ROOST, "groups", *words, "--cluster", "snapshot.json", "config.yaml"]
@@ -366,7 +482,10 @@ def test_a_large_layout_is_laid_out() -> None:
 
 @pytest.mark.parametrize("off", [False, "", None])
 def test_texts_that_are_off_are_left_out(off: object) -> None:
-    assert layout_of(rollout_num_gpus=8, load_debug_rollout_data=off, sglang_config=off, hf_checkpoint=off).layout == "disaggregated"
+    assert (
+        layout_of(rollout_num_gpus=8, load_debug_rollout_data=off, sglang_config=off, hf_checkpoint=off).layout
+        == "disaggregated"
+    )
 
 
 @pytest.mark.parametrize("args", [None, 5, 1.5, True, "rollout_num_gpus", b"x", [8], (8,)])
@@ -432,7 +551,12 @@ def test_every_cure_of_a_straddling_engine_is_one() -> None:
 
         def lay_out(groups: list[dict[str, Any]], per_node: int = per_node) -> Any:
             total = sum(group["num_gpus"] for group in groups)
-            return layout_of(debug_rollout_only=True, num_gpus_per_node=per_node, rollout_num_gpus=total, sglang=[{"name": "a", "server_groups": groups}])
+            return layout_of(
+                debug_rollout_only=True,
+                num_gpus_per_node=per_node,
+                rollout_num_gpus=total,
+                sglang=[{"name": "a", "server_groups": groups}],
+            )
 
         last = {"worker_type": "regular", "num_gpus": count, "num_gpus_per_engine": size}
         try:

@@ -8,29 +8,120 @@ import random
 from typing import Any
 
 import pytest
-from reference_slime import seed_order, sort_bundles as reference
 
 import roost
+from reference_slime import seed_order
+from reference_slime import sort_bundles as reference
 from roost.slime import order_bundles, sort_bundles
 
 SETS = min(5 * int(os.environ.get("ROOST_EXAMPLES", "2000")), 100_000)
 
 ADDRESSES = [
-    *("10.0.0.1", "10.0.0.2", "10.0.0.9", "10.0.0.10", "192.168.0.1", "9.255.0.3", "255.255.255.255", "0.0.0.0", "10.0.0.010", "1.2.3", "10.0.0.256"),
-    *("fd00::9", "fd00::a", "fd00::10", "FD00::A", "[fd00::9]", "::1", "[::1]", "::", "fe80::1%eth0", "fe80::1%eth10", "fe80::1%eth9", "[fe80::1%eth0]"),
-    *("::ffff:10.0.0.1", "[::ffff:10.0.0.9]", "::ffff:a00:2", "fd00::g", "[", "[]", "[10.0.0.1]", "%", "fe80::1%", "1::2::3"),
-    *("node1", "node9", "node10", "node010", "node", "gpu-9.rack2", "gpu-10.rack1", "Node9", "näöd", "a" * 70, "a..b", "-", "9node", "08", "8"),
+    *(
+        "10.0.0.1",
+        "10.0.0.2",
+        "10.0.0.9",
+        "10.0.0.10",
+        "192.168.0.1",
+        "9.255.0.3",
+        "255.255.255.255",
+        "0.0.0.0",
+        "10.0.0.010",
+        "1.2.3",
+        "10.0.0.256",
+    ),
+    *(
+        "fd00::9",
+        "fd00::a",
+        "fd00::10",
+        "FD00::A",
+        "[fd00::9]",
+        "::1",
+        "[::1]",
+        "::",
+        "fe80::1%eth0",
+        "fe80::1%eth10",
+        "fe80::1%eth9",
+        "[fe80::1%eth0]",
+    ),
+    *(
+        "::ffff:10.0.0.1",
+        "[::ffff:10.0.0.9]",
+        "::ffff:a00:2",
+        "fd00::g",
+        "[",
+        "[]",
+        "[10.0.0.1]",
+        "%",
+        "fe80::1%",
+        "1::2::3",
+    ),
+    *(
+        "node1",
+        "node9",
+        "node10",
+        "node010",
+        "node",
+        "gpu-9.rack2",
+        "gpu-10.rack1",
+        "Node9",
+        "näöd",
+        "a" * 70,
+        "a..b",
+        "-",
+        "9node",
+        "08",
+        "8",
+    ),
 ]
 IDS = ["a", "b", "n9", "n10", "0f3e", "0F3E", "node1"]
-GPUS: list[int | str] = [0, 1, 2, 3, 7, 9, 10, 11, 64, -1, "0", "2", "10", "+3", "007", "-7", "9" * 18, "9" * 19, "1" + "0" * 19, "9" * 30, "-" + "9" * 25, "-0"]
-GPUS += ["GPU-aa", "GPU-bb", "GPU-AA", "GPU-2f", "MIG-1", "MIG-GPU-aa/1/0", "MIG-GPU-aa/10/0", "é", " ", "3 ", "1_0", "٣"]
+GPUS: list[int | str] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    9,
+    10,
+    11,
+    64,
+    -1,
+    "0",
+    "2",
+    "10",
+    "+3",
+    "007",
+    "-7",
+    "9" * 18,
+    "9" * 19,
+    "1" + "0" * 19,
+    "9" * 30,
+    "-" + "9" * 25,
+    "-0",
+]
+GPUS += [
+    "GPU-aa",
+    "GPU-bb",
+    "GPU-AA",
+    "GPU-2f",
+    "MIG-1",
+    "MIG-GPU-aa/1/0",
+    "MIG-GPU-aa/10/0",
+    "é",
+    " ",
+    "3 ",
+    "1_0",
+    "٣",
+]
 VISIBLE = ["GPU-bb,GPU-aa", "MIG-1, GPU-aa ,GPU-2f", "0,1,2", "", "GPU-aa"]
 
 
 def random_set(dice: random.Random) -> tuple[list[tuple[int, Any, int | str]], dict[Any, str]]:
     """Few nodes and ids, so that ties are common."""
     addresses = dice.sample(ADDRESSES, dice.randint(1, 8))
-    nodes: list[Any] = [address if dice.random() < 0.5 else (dice.choice([*IDS, None]), address) for address in addresses]
+    nodes: list[Any] = [
+        address if dice.random() < 0.5 else (dice.choice([*IDS, None]), address) for address in addresses
+    ]
     nodes += [(dice.choice(IDS), None)] if dice.random() < 0.2 else []
     gpus = dice.sample(GPUS, dice.randint(1, 8))
     count = dice.randint(0, 16)
@@ -52,7 +143,10 @@ def test_random_sets_are_ordered_as_the_reference_orders_them() -> None:
 def test_distinct_ipv4_addresses_and_integer_ids_come_as_in_the_seed() -> None:
     dice = random.Random(3)
     for _ in range(SETS // 5):
-        nodes = dice.sample([f"{a}.{b}.{c}.{d}" for a in (9, 10, 192) for b in (0, 168) for c in (0, 2) for d in (1, 9, 10, 99, 100)], dice.randint(1, 8))
+        nodes = dice.sample(
+            [f"{a}.{b}.{c}.{d}" for a in (9, 10, 192) for b in (0, 168) for c in (0, 2) for d in (1, 9, 10, 99, 100)],
+            dice.randint(1, 8),
+        )
         bundles = [(index, dice.choice(nodes), dice.randint(0, 15)) for index in range(dice.randint(0, 40))]
         assert sort_bundles(bundles) == seed_order(bundles)
 
@@ -63,7 +157,11 @@ def by_place(*bundles: tuple[Any, int | str], **how: Any) -> list[tuple[Any, int
 
 
 def test_worked_examples() -> None:
-    assert by_place(("10.0.0.10", 0), ("10.0.0.9", 1), ("10.0.0.9", 0)) == [("10.0.0.9", 0), ("10.0.0.9", 1), ("10.0.0.10", 0)]
+    assert by_place(("10.0.0.10", 0), ("10.0.0.9", 1), ("10.0.0.9", 0)) == [
+        ("10.0.0.9", 0),
+        ("10.0.0.9", 1),
+        ("10.0.0.10", 0),
+    ]
     assert by_place(("n", "10"), ("n", "2")) == [("n", "2"), ("n", "10")]
     assert by_place(("gpu-10", 0), ("gpu-9", 0)) == [("gpu-9", 0), ("gpu-10", 0)]
 
@@ -76,12 +174,25 @@ def test_nodes_that_share_an_address_stay_apart() -> None:
 
 
 def test_a_node_told_by_several_addresses_stays_together() -> None:
-    assert by_place((("a", "10.0.0.9"), 1), (("b", "10.0.0.5"), 0), (("a", "10.0.0.1"), 0)) == [(("a", "10.0.0.1"), 0), (("a", "10.0.0.9"), 1), (("b", "10.0.0.5"), 0)]
+    assert by_place((("a", "10.0.0.9"), 1), (("b", "10.0.0.5"), 0), (("a", "10.0.0.1"), 0)) == [
+        (("a", "10.0.0.1"), 0),
+        (("a", "10.0.0.9"), 1),
+        (("b", "10.0.0.5"), 0),
+    ]
 
 
 def test_ipv6_comes_by_value_and_kinds_never_mix() -> None:
-    assert by_place(("fd00::10", 0), ("fd00::9", 0), ("fd00::a", 0)) == [("fd00::9", 0), ("fd00::a", 0), ("fd00::10", 0)]
-    assert by_place(("192.168.0.1", 0), ("nodeB", 0), ("fe80::1", 0), ("10.0.0.1", 0)) == [("10.0.0.1", 0), ("192.168.0.1", 0), ("fe80::1", 0), ("nodeB", 0)]
+    assert by_place(("fd00::10", 0), ("fd00::9", 0), ("fd00::a", 0)) == [
+        ("fd00::9", 0),
+        ("fd00::a", 0),
+        ("fd00::10", 0),
+    ]
+    assert by_place(("192.168.0.1", 0), ("nodeB", 0), ("fe80::1", 0), ("10.0.0.1", 0)) == [
+        ("10.0.0.1", 0),
+        ("192.168.0.1", 0),
+        ("fe80::1", 0),
+        ("nodeB", 0),
+    ]
     assert by_place(("[fd00::9]", 1), ("fd00::9", 0)) == [("fd00::9", 0), ("[fd00::9]", 1)]
     assert by_place(("10.0.0.2", 0), ("::ffff:10.0.0.1", 0)) == [("::ffff:10.0.0.1", 0), ("10.0.0.2", 0)]
 
@@ -102,7 +213,12 @@ def test_each_name_is_asked_for_once_and_the_answer_is_kept() -> None:
         answers = {"nodeA": "10.0.0.9", "nodeB": "10.0.0.9", "lost": None, "odd": "nowhere"}
         return next(rounds) if name == "robin" else answers[name]
 
-    bundles = [(i, name, gpu) for i, (gpu, name) in enumerate((gpu, name) for gpu in range(2) for name in ("nodeB", "nodeA", "robin", "lost", "odd"))]
+    bundles = [
+        (i, name, gpu)
+        for i, (gpu, name) in enumerate(
+            (gpu, name) for gpu in range(2) for name in ("nodeB", "nodeA", "robin", "lost", "odd")
+        )
+    ]
     order = order_bundles(bundles, resolve=resolve)
     assert sorted(asked) == ["lost", "nodeA", "nodeB", "odd", "robin"]
     assert order.resolved == {"lost": None, "nodeA": "10.0.0.9", "nodeB": "10.0.0.9", "odd": None, "robin": "10.0.0.2"}
@@ -128,7 +244,10 @@ def test_the_systems_resolver_is_there_for_who_asks() -> None:
 
 def test_device_ids_are_opaque() -> None:
     assert by_place(("n", "GPU-bb"), ("n", "GPU-aa")) == [("n", "GPU-aa"), ("n", "GPU-bb")]
-    assert by_place(("n", "GPU-bb"), ("n", "GPU-aa"), visible={"n": ["GPU-bb", "GPU-aa"]}) == [("n", "GPU-bb"), ("n", "GPU-aa")]
+    assert by_place(("n", "GPU-bb"), ("n", "GPU-aa"), visible={"n": ["GPU-bb", "GPU-aa"]}) == [
+        ("n", "GPU-bb"),
+        ("n", "GPU-aa"),
+    ]
     mixed = by_place(("n", "MIG-1"), ("n", "GPU-aa"), ("n", 10), ("n", "9"), visible={"n": "GPU-aa"})
     assert [gpu for _, gpu in mixed] == ["9", 10, "GPU-aa", "MIG-1"]
 

@@ -7,7 +7,14 @@ import pickle
 import pytest
 
 import roost
-from roost import AcceleratorType, Cluster, FlexiblePlacementStrategy, NodePlacementStrategy, PackedPlacementStrategy, Placement
+from roost import (
+    AcceleratorType,
+    Cluster,
+    FlexiblePlacementStrategy,
+    NodePlacementStrategy,
+    PackedPlacementStrategy,
+    Placement,
+)
 
 
 def brief(placements: roost.Placements) -> str:
@@ -93,7 +100,13 @@ def test_a_placement_has_eleven_fields_and_the_older_names() -> None:
         "visible_accelerators=['0', '1'], isolate_accelerator=True, local_hardware_ranks=[0, 1], node_group_label='cluster')"
     )
     assert placement.accelerator_type is AcceleratorType.NV_GPU
-    old = (placement.node_id, placement.node_rank, placement.local_gpu_id, placement.cuda_visible_devices, placement.isolate_gpu)
+    old = (
+        placement.node_id,
+        placement.node_rank,
+        placement.local_gpu_id,
+        placement.cuda_visible_devices,
+        placement.isolate_gpu,
+    )
     assert old == (1, 1, 0, ["0", "1"], True)
     with pytest.raises(AttributeError):
         placement.rank = 5  # type: ignore[misc]
@@ -101,7 +114,10 @@ def test_a_placement_has_eleven_fields_and_the_older_names() -> None:
 
 def test_without_isolation_a_process_sees_its_node_and_keeps_its_own_first() -> None:
     placements = PackedPlacementStrategy(0, 3, 2).get_placement(Cluster(cluster="1x4"), isolate_accelerator=False)
-    assert [(p.visible_accelerators, p.local_accelerator_rank) for p in placements] == [(["0", "1", "2", "3"], 0), (["0", "1", "2", "3"], 2)]
+    assert [(p.visible_accelerators, p.local_accelerator_rank) for p in placements] == [
+        (["0", "1", "2", "3"], 0),
+        (["0", "1", "2", "3"], 2),
+    ]
 
 
 def test_older_forms_mean_what_they_meant() -> None:
@@ -112,7 +128,9 @@ def test_older_forms_mean_what_they_meant() -> None:
     assert old.get_placement(2, 8, True) == today
     assert old.get_placement(num_gpus_per_node=8) == today
     assert old.get_placement(num_nodes_in_cluster=2, num_gpus_per_node=8, isolate_gpu=True) == today
-    assert old.get_placement(2, 8, False) == PackedPlacementStrategy(8, 11, 2).get_placement(Cluster(cluster="2x8"), False)
+    assert old.get_placement(2, 8, False) == PackedPlacementStrategy(8, 11, 2).get_placement(
+        Cluster(cluster="2x8"), False
+    )
     assert len(NodePlacementStrategy([0, 3]).get_placement(8, True)) == 2
     with pytest.raises(roost.Error, match="out of range"):
         old.get_placement(1, 8)
@@ -127,7 +145,10 @@ def test_older_forms_mean_what_they_meant() -> None:
         (lambda: PackedPlacementStrategy(3, 1), "not a range"),
         (lambda: PackedPlacementStrategy(0, 3, 0), "num_hardware_per_process 0 and stride 1: both must be at least 1"),
         (lambda: PackedPlacementStrategy(0, 3, 1, -1), "at least 1"),
-        (lambda: PackedPlacementStrategy(0, 3, stride=5), "not a multiple of num_hardware_per_process 1 times stride 5"),
+        (
+            lambda: PackedPlacementStrategy(0, 3, stride=5),
+            "not a multiple of num_hardware_per_process 1 times stride 5",
+        ),
         (lambda: FlexiblePlacementStrategy([]), "hardware_ranks_list must not be empty"),
         (lambda: FlexiblePlacementStrategy([[]]), r"hardware_ranks_list\[0\] must not be empty"),
         (lambda: FlexiblePlacementStrategy([[-1]]), r"rank -1 in hardware_ranks_list\[0\] is out of range"),
@@ -194,10 +215,18 @@ def test_placements_are_a_sequence() -> None:
 def test_a_placement_can_be_made_copied_and_pickled() -> None:
     row = PackedPlacementStrategy(0, 3, 2).get_placement(Cluster(cluster="1x4"))[1]
     made = Placement(
-        rank=1, cluster_node_rank=0, placement_node_rank=0, local_accelerator_rank=2, accelerator_type=AcceleratorType.NV_GPU,
-        local_rank=1, local_world_size=2, visible_accelerators=["2", "3"], isolate_accelerator=True,
-        local_hardware_ranks=[2, 3], node_group_label="cluster",
-    )  # fmt: skip
+        rank=1,
+        cluster_node_rank=0,
+        placement_node_rank=0,
+        local_accelerator_rank=2,
+        accelerator_type=AcceleratorType.NV_GPU,
+        local_rank=1,
+        local_world_size=2,
+        visible_accelerators=["2", "3"],
+        isolate_accelerator=True,
+        local_hardware_ranks=[2, 3],
+        node_group_label="cluster",
+    )
     assert made == row == copy.deepcopy(made) == pickle.loads(pickle.dumps(row))
     made.visible_accelerators.append("4")
     assert made.visible_accelerators == ["2", "3"]
@@ -211,17 +240,26 @@ def test_a_placement_can_be_made_copied_and_pickled() -> None:
 
 def test_strategies_of_the_same_numbers_are_equal() -> None:
     again = [
-        (PackedPlacementStrategy(0, 3, 2), PackedPlacementStrategy(start_gpu_id=0, end_gpu_id=3, num_gpus_per_process=2, stride=1)),
+        (
+            PackedPlacementStrategy(0, 3, 2),
+            PackedPlacementStrategy(start_gpu_id=0, end_gpu_id=3, num_gpus_per_process=2, stride=1),
+        ),
         (FlexiblePlacementStrategy([[0, 1], [2]], "a"), FlexiblePlacementStrategy(((0, 1), (2,)), ["a"])),
         (NodePlacementStrategy([0, 0, 1]), NodePlacementStrategy((0, 0, 1))),
     ]
     for one, other in again:
         assert one == other and hash(one) == hash(other) and one == pickle.loads(pickle.dumps(one)) and not one != other
     different = [one for one, _ in again]
-    different += [PackedPlacementStrategy(0, 3), PackedPlacementStrategy(0, 3, 2, 2), PackedPlacementStrategy(0, 3, 2, node_group="a")]
+    different += [
+        PackedPlacementStrategy(0, 3),
+        PackedPlacementStrategy(0, 3, 2, 2),
+        PackedPlacementStrategy(0, 3, 2, node_group="a"),
+    ]
     different += [FlexiblePlacementStrategy([[0, 1], [2]]), NodePlacementStrategy([0, 1])]
     assert len(set(different)) == len(different)
     assert PackedPlacementStrategy(0, 3) != "packed"
     config = {"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3"}}}
     cluster = Cluster(cluster="1x8")
-    assert roost.ComponentPlacement(config, cluster).get_strategy("actor") == roost.ComponentPlacement(config, cluster).get_strategy("actor")
+    assert roost.ComponentPlacement(config, cluster).get_strategy("actor") == roost.ComponentPlacement(
+        config, cluster
+    ).get_strategy("actor")

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from transcripts import CASES, Case, answer_lines, answers_of, read, topics
 
 ALL = [(path.stem, case) for path in topics() for case in read(path)]
@@ -18,7 +19,13 @@ def test_case(topic: str, case: Case, tmp_path: Path) -> None:
     answers = answers_of(case, tmp_path)
     for run, answer in zip(case.runs, answers, strict=True):
         if answer != run.answer:
-            diff = difflib.unified_diff(answer_lines(run.answer), answer_lines(answer), f"{topic}.txt: $ {run.line}"[:200], "what came out", lineterm="")
+            diff = difflib.unified_diff(
+                answer_lines(run.answer),
+                answer_lines(answer),
+                f"{topic}.txt: $ {run.line}"[:200],
+                "what came out",
+                lineterm="",
+            )
             pytest.fail("\n".join(diff), pytrace=False)
 
 

@@ -21,9 +21,30 @@ from test_compare import EXAMPLES, ROOST, folder, walk
 
 __all__ = ["folder"]
 
-WORDS = ["x", "", "100%", "a%%b", "%{RANK}/%{WORLD_SIZE}", "%{VISIBLE_DEVICES}", "%{WORKER_NAME}%{NODE_RANK}", "%%{RANK}"]
+WORDS = [
+    "x",
+    "",
+    "100%",
+    "a%%b",
+    "%{RANK}/%{WORLD_SIZE}",
+    "%{VISIBLE_DEVICES}",
+    "%{WORKER_NAME}%{NODE_RANK}",
+    "%%{RANK}",
+]
 FOLDERS = ["/a", "/b:/c", ":/c::/a:", "/p/%{LOCAL_RANK}:/b", "/c:/c"]
-VARIABLES = ["LOG", "LOG1", "MUJOCO_GL", "EGL_DEVICE_ID", "NCCL_CUMEM_ENABLE", "RLINF_COMM_NET_DEVICES", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "API_KEY", "my_Password", *sorted(PATH_LIKE)]
+VARIABLES = [
+    "LOG",
+    "LOG1",
+    "MUJOCO_GL",
+    "EGL_DEVICE_ID",
+    "NCCL_CUMEM_ENABLE",
+    "RLINF_COMM_NET_DEVICES",
+    "GLOO_SOCKET_IFNAME",
+    "NCCL_SOCKET_IFNAME",
+    "API_KEY",
+    "my_Password",
+    *sorted(PATH_LIKE),
+]
 CALLER = {
     "PATH": ["/usr/bin:/bin", "/a", ":/b:", ""],
     "LD_LIBRARY_PATH": ["/a:/z"],
@@ -122,11 +143,27 @@ def test_processes_are_started_as_the_reference_model_says(folder: Path) -> None
                 expected = process_start(document, case.config, component, process, caller, str(folder))
                 got = {key: process[key] for key in expected}
                 where = f"{component['name']}/{process['rank']}"
-                differences = [] if got == expected else list(walk(got, expected, where)) or [f"{where}: {got} != {expected}"]
-                assert not differences, "\n".join([*differences, case.config_text, str(caller), case.machines.spec or "snapshot"])
+                differences = (
+                    [] if got == expected else list(walk(got, expected, where)) or [f"{where}: {got} != {expected}"]
+                )
+                assert not differences, "\n".join(
+                    [*differences, case.config_text, str(caller), case.machines.spec or "snapshot"]
+                )
                 seen.update(["processes", process["accelerator_type"], component["local_rank_rule"]])
 
     compare()
-    wanted = {"NV_GPU", "AMD_GPU", "NPU", "INTEL_GPU", "MUSA_GPU", "KUNLUN_XPU", "NO_ACCEL", "rlinf", "torchrun", "zero", "device"}
+    wanted = {
+        "NV_GPU",
+        "AMD_GPU",
+        "NPU",
+        "INTEL_GPU",
+        "MUSA_GPU",
+        "KUNLUN_XPU",
+        "NO_ACCEL",
+        "rlinf",
+        "torchrun",
+        "zero",
+        "device",
+    }
     if EXAMPLES >= 1200:  # fewer are a sample, not a survey
         assert not [word for word in wanted if seen[word] < 5], seen

@@ -49,9 +49,7 @@ def run_roost(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
     if not case.isolate:
         command.append("--no-isolate")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(READ_FROM_ENVIRONMENT)}
-    return subprocess.run(
-        [*command, str(config)], capture_output=True, text=True, timeout=60, env=environment
-    )
+    return subprocess.run([*command, str(config)], capture_output=True, text=True, timeout=60, env=environment)
 
 
 def read_json(text: str) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from transcripts import ROOST
 
 # The type of a completion that lists: bash tells it a function as the character '?'.
@@ -29,7 +30,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def env_of(folder: Path) -> dict[str, str]:
-    return {"PATH": f"{ROOST.parent}:/usr/bin:/bin", "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "rt"), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    return {
+        "PATH": f"{ROOST.parent}:/usr/bin:/bin",
+        "HOME": str(folder),
+        "XDG_RUNTIME_DIR": str(folder / "rt"),
+        "TERM": "dumb",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 def script(shell: str) -> str:
@@ -39,7 +46,14 @@ def script(shell: str) -> str:
 def run_shell(shell: str, code: str, folder: Path) -> str:
     (folder / ".script").write_text(script(shell))
     options = {"bash": ["--norc"], "fish": ["--no-config"], "zsh": ["-f"]}[shell]
-    done = subprocess.run([shell, *options, "-c", f"source .script; {code}"], cwd=folder, env=env_of(folder), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [shell, *options, "-c", f"source .script; {code}"],
+        cwd=folder,
+        env=env_of(folder),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
@@ -63,8 +77,12 @@ def run_id(folder: Path) -> str:
     (folder / "one.yaml").write_text(
         "cluster: {num_nodes: 1, component_placement: {actor: 0}}\nroost: {cluster: 1x1, launch: {actor: {command: ['true']}}}\n"
     )
-    subprocess.run([ROOST, "run", "one.yaml"], cwd=folder, env=env_of(folder), check=True, capture_output=True, timeout=120)
-    said = subprocess.run([ROOST, "ps", "--all"], env=env_of(folder), check=True, capture_output=True, text=True, timeout=60).stdout
+    subprocess.run(
+        [ROOST, "run", "one.yaml"], cwd=folder, env=env_of(folder), check=True, capture_output=True, timeout=120
+    )
+    said = subprocess.run(
+        [ROOST, "ps", "--all"], env=env_of(folder), check=True, capture_output=True, text=True, timeout=60
+    ).stdout
     return said.splitlines()[1].split()[0]
 
 
@@ -77,7 +95,10 @@ def run_id(folder: Path) -> str:
         (["help", ""], COMMANDS),
         (["check", "--n"], ["--no-isolate"]),
         (["stop", "-"], ["--now", "--help"]),
-        (["logs", "-"], ["-f", "--follow", "--component", "--ranks", "--stdout", "--stderr", "--no-label", "--color", "--help"]),
+        (
+            ["logs", "-"],
+            ["-f", "--follow", "--component", "--ranks", "--stdout", "--stderr", "--no-label", "--color", "--help"],
+        ),
         (["plan", "--color", ""], WHEN),
         (["plan", "--color", "="], WHEN),
         (["plan", "--color", "=", "a"], ["auto", "always"]),
@@ -158,7 +179,9 @@ class Terminal:
         """Until the screen has it; what was seen is forgotten then."""
         end = time.monotonic() + 120
         while not (found := re.search(pattern, self.seen)):
-            assert select.select([self.fd], [], [], max(0, end - time.monotonic()))[0], f"{pattern} did not come: {self.seen!r}"
+            assert select.select([self.fd], [], [], max(0, end - time.monotonic()))[0], (
+                f"{pattern} did not come: {self.seen!r}"
+            )
             self.seen += os.read(self.fd, 65536).decode(errors="replace")
         self.seen = self.seen[found.end() :]
 

@@ -58,8 +58,18 @@ NAMES = [node(address=f"gpu-{i}-rack{i % 3}.example", id=f"n{i}") for i in range
 MIXED = [*V4[:4], *V6[:4], *NAMES[:4]]
 SAME_ADDRESS = [node(address="10.0.0.1", id=f"id-{i}") for i in range(12)]
 ONLY_IDS = [node(id=f"host{i}") for i in range(12)]
-UNLIKE = [{**it, "num_accelerators": 8, "accelerator_type": ("NV_GPU", "AMD_GPU", "NPU")[i % 3]} for i, it in enumerate(V4)]
-LISTS = {"v4": V4, "v6": V6, "names": NAMES, "mixed": MIXED, "same-address": SAME_ADDRESS, "only-ids": ONLY_IDS, "unlike": UNLIKE}
+UNLIKE = [
+    {**it, "num_accelerators": 8, "accelerator_type": ("NV_GPU", "AMD_GPU", "NPU")[i % 3]} for i, it in enumerate(V4)
+]
+LISTS = {
+    "v4": V4,
+    "v6": V6,
+    "names": NAMES,
+    "mixed": MIXED,
+    "same-address": SAME_ADDRESS,
+    "only-ids": ONLY_IDS,
+    "unlike": UNLIKE,
+}
 
 
 @pytest.fixture

@@ -17,7 +17,15 @@ def test_every_call_has_one_outcome_and_none_is_lost_or_doubled(plain_engine: En
     engine = plain_engine
     notes = engine.home / "notes"
     notes.touch()
-    config = engine.config({"actor": {"ranks": f"0-{RANKS - 1}", "command": [str(ROOST.parent / "tests" / "engine_callee")], "restart": {"on-failure": 1000}}})
+    config = engine.config(
+        {
+            "actor": {
+                "ranks": f"0-{RANKS - 1}",
+                "command": [str(ROOST.parent / "tests" / "engine_callee")],
+                "restart": {"on-failure": 1000},
+            }
+        }
+    )
     seed = dice().randrange(1 << 31)
     command = [ROOST.parent / "tests" / "engine_caller", config, str(CALLS), str(KILLS), str(seed)]
     env = engine.env | {"NOTES": str(notes), "ROOST_PROGRAM": str(ROOST)}
@@ -45,8 +53,12 @@ def test_every_call_has_one_outcome_and_none_is_lost_or_doubled(plain_engine: En
         if kind == "value":
             assert ran[key] == 1 and int(answer) == call * 1000 + rank, f"seed {seed}: {line}, ran {ran[key]} times"
         else:
-            assert kind == "unknown" and ran[key] <= 1 or kind == "not_run" and ran[key] == 0, f"seed {seed}: {line}, ran {ran[key]} times"
-    assert told == asked, f"seed {seed}: {len(asked - told)} without an outcome, {len(told - asked)} that nobody asked for"
+            assert kind == "unknown" and ran[key] <= 1 or kind == "not_run" and ran[key] == 0, (
+                f"seed {seed}: {line}, ran {ran[key]} times"
+            )
+    assert told == asked, (
+        f"seed {seed}: {len(asked - told)} without an outcome, {len(told - asked)} that nobody asked for"
+    )
     assert ran.keys() <= asked
     assert {call for _, call in asked} == set(range(CALLS))
     assert kinds["value"] > CALLS

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from engine import ROOST, Engine, is_alive, wait_gone, wait_state
 
 FOREVER = ["say={pipe}", "pause"]
@@ -52,7 +53,13 @@ def test_the_exit_code_is_that_of_the_process(plain_engine: Engine, do: list[str
 def test_a_failing_rank_ends_the_others_at_once(plain_engine: Engine, first: int) -> None:
     pipe = plain_engine.pipe("up")
     go = plain_engine.pipe("go")
-    do = [*steps(pipe, "say={pipe}"), f"@{first}:read={go.path}", f"@{first}:out=last words", f"@{first}:exit=5", "pause"]
+    do = [
+        *steps(pipe, "say={pipe}"),
+        f"@{first}:read={go.path}",
+        f"@{first}:out=last words",
+        f"@{first}:exit=5",
+        "pause",
+    ]
     driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-7", "do": do}}))
     pipe.lines(8)
     go.write()
@@ -73,10 +80,29 @@ def test_with_keep_going_the_others_go_on(plain_engine: Engine) -> None:
     done = plain_engine.finish(driver)
     assert done.returncode == 9
     assert "[actor/0] finished" in done.stdout and "[actor/2] finished" in done.stdout
-    assert {record["rank"]: record["code"] for record in plain_engine.records(plain_engine.runs()[0])} == {0: 0, 1: 9, 2: 0}
+    assert {record["rank"]: record["code"] for record in plain_engine.records(plain_engine.runs()[0])} == {
+        0: 0,
+        1: 9,
+        2: 0,
+    }
 
 
-@pytest.mark.parametrize("number", sorted(set(range(1, 32)) - {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}))
+@pytest.mark.parametrize(
+    "number",
+    sorted(
+        set(range(1, 32))
+        - {
+            signal.SIGSTOP,
+            signal.SIGTSTP,
+            signal.SIGTTIN,
+            signal.SIGTTOU,
+            signal.SIGCHLD,
+            signal.SIGURG,
+            signal.SIGWINCH,
+            signal.SIGCONT,
+        }
+    ),
+)
 def test_every_deadly_signal_is_recorded(plain_engine: Engine, number: int) -> None:
     done = plain_engine.run(plain_engine.config({"actor": {"do": ["out=before", f"raise={number}"]}}))
     assert done.returncode == 128 + number
@@ -96,9 +122,13 @@ def test_every_deadly_signal_is_recorded(plain_engine: Engine, number: int) -> N
 )
 def test_a_failed_exec_names_rank_step_and_reason(plain_engine: Engine, command: list[str], words: str) -> None:
     up = plain_engine.pipe("up")
-    config = plain_engine.config({"env": {"ranks": "0-1", "do": steps(up, "say={pipe}", "pause")}, "actor": {"ranks": "2-3", "command": command}})
+    config = plain_engine.config(
+        {"env": {"ranks": "0-1", "do": steps(up, "say={pipe}", "pause")}, "actor": {"ranks": "2-3", "command": command}}
+    )
     # A quarter of the stack is what an argument list may have, and 128 KiB at least.
-    done = plain_engine.run(config, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (512 << 10, resource.RLIM_INFINITY)))
+    done = plain_engine.run(
+        config, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (512 << 10, resource.RLIM_INFINITY))
+    )
     assert done.returncode == 5, done.stderr
     assert f"actor/0: {words}" in done.stderr
     assert all(record["component"] == "env" for record in plain_engine.records(plain_engine.runs()[0]))
@@ -140,7 +170,9 @@ def test_what_does_not_end_within_the_grace_is_killed(engine: Engine) -> None:
 
 def test_a_process_that_spins_is_killed(plain_engine: Engine) -> None:
     pipe = plain_engine.pipe("up")
-    driver = plain_engine.start(plain_engine.config({"actor": {"do": ["ignore=15", *steps(pipe, "say={pipe}", "spin")]}}), "--grace", "0")
+    driver = plain_engine.start(
+        plain_engine.config({"actor": {"do": ["ignore=15", *steps(pipe, "say={pipe}", "spin")]}}), "--grace", "0"
+    )
     pipe.lines(1)
     driver.send_signal(signal.SIGTERM)
     assert plain_engine.finish(driver).returncode == 143
@@ -148,7 +180,11 @@ def test_a_process_that_spins_is_killed(plain_engine: Engine) -> None:
 
 def test_the_second_signal_kills_at_once(engine: Engine) -> None:
     pipe = engine.pipe("up")
-    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": ["trap=2", *steps(pipe, "say={pipe}"), "pause"]}}), "--grace", "3600")
+    driver = engine.start(
+        engine.config({"actor": {"ranks": "0-3", "do": ["trap=2", *steps(pipe, "say={pipe}"), "pause"]}}),
+        "--grace",
+        "3600",
+    )
     pipe.lines(4)
     driver.send_signal(signal.SIGINT)
     for line in driver.stderr:
@@ -161,7 +197,13 @@ def test_the_second_signal_kills_at_once(engine: Engine) -> None:
 
 def test_many_signals_at_once_skip_no_cleaning(engine: Engine) -> None:
     pipe = engine.pipe("up")
-    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": ["ignore=2", "ignore=15", "daemon", *steps(pipe, "say={pipe}"), "pause"]}}), "--grace", "3600")
+    driver = engine.start(
+        engine.config(
+            {"actor": {"ranks": "0-3", "do": ["ignore=2", "ignore=15", "daemon", *steps(pipe, "say={pipe}"), "pause"]}}
+        ),
+        "--grace",
+        "3600",
+    )
     pipe.lines(4)
     for i in range(10):
         driver.send_signal([signal.SIGINT, signal.SIGTERM, signal.SIGHUP][i % 3])
@@ -203,7 +245,12 @@ class Terminal:
 
 def test_ctrl_c_twice_in_a_terminal(engine: Engine) -> None:
     pipe = engine.pipe("up")
-    terminal = Terminal(engine, engine.config({"actor": {"ranks": "0-1", "do": ["ignore=2", *steps(pipe, "say={pipe}"), "pause"]}}), "--grace", "3600")
+    terminal = Terminal(
+        engine,
+        engine.config({"actor": {"ranks": "0-1", "do": ["ignore=2", *steps(pipe, "say={pipe}"), "pause"]}}),
+        "--grace",
+        "3600",
+    )
     pipe.lines(2)
     terminal.type(b"\x03")
     terminal.read_until(b"once more to kill")
@@ -237,7 +284,9 @@ def test_with_nohup_a_closed_terminal_is_nothing(plain_engine: Engine) -> None:
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_user_signals_are_forwarded(plain_engine: Engine, number: int) -> None:
     pipe = plain_engine.pipe("up")
-    driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-2", "do": [f"last={number}", *steps(pipe, "say={pipe}"), "pause"]}}))
+    driver = plain_engine.start(
+        plain_engine.config({"actor": {"ranks": "0-2", "do": [f"last={number}", *steps(pipe, "say={pipe}"), "pause"]}})
+    )
     pipe.lines(3)
     driver.send_signal(number)
     done = plain_engine.finish(driver)
@@ -261,7 +310,11 @@ def test_a_suspended_driver_suspends_its_processes(plain_engine: Engine) -> None
 
 def test_stopped_processes_can_be_stopped(engine: Engine) -> None:
     pipe = engine.pipe("up")
-    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": ["last=15", *steps(pipe, "say={pipe}"), "stop", "pause"]}}), "--grace", "3600")
+    driver = engine.start(
+        engine.config({"actor": {"ranks": "0-3", "do": ["last=15", *steps(pipe, "say={pipe}"), "stop", "pause"]}}),
+        "--grace",
+        "3600",
+    )
     for _, pid, _ in pipe.lines(4):
         wait_state(int(pid), "T")
     driver.send_signal(signal.SIGTERM)
@@ -275,15 +328,27 @@ def test_stopped_processes_can_be_stopped(engine: Engine) -> None:
 
 def parts_of(engine: Engine, driver: subprocess.Popen) -> dict[str, int]:
     page = engine.page(engine.runs()[-1])
-    return {"driver": driver.pid, "guardian": page["guardian_pid"], "supervisor": page["supervisor_pid"], "keeper": page["keeper_pid"]}
+    return {
+        "driver": driver.pid,
+        "guardian": page["guardian_pid"],
+        "supervisor": page["supervisor_pid"],
+        "registry": page["registry_pid"],
+    }
 
 
-@pytest.mark.parametrize("part", ["driver", "guardian", "supervisor", "keeper", "worker"])
+@pytest.mark.parametrize("part", ["driver", "guardian", "supervisor", "registry", "worker"])
 @pytest.mark.parametrize("number", range(1, 32))
 def test_no_signal_to_any_part_leaves_anything(plain_engine: Engine, part: str, number: int) -> None:
     engine = plain_engine
     pipe, held = engine.pipe("up"), engine.pipe("held")
-    config = engine.config({"actor": {"ranks": "0-1", "do": [f"hold={held.path}", "ignore=15", "@0:daemon", *steps(pipe, "say={pipe}"), "pause"]}})
+    config = engine.config(
+        {
+            "actor": {
+                "ranks": "0-1",
+                "do": [f"hold={held.path}", "ignore=15", "@0:daemon", *steps(pipe, "say={pipe}"), "pause"],
+            }
+        }
+    )
     driver = engine.start(config, "--grace", "0.05")
     said = pipe.lines(2)
     parts = parts_of(engine, driver) | {"worker": int(said[0][1])}
@@ -309,7 +374,7 @@ def test_a_signal_to_the_supervisor_is_a_failure(engine: Engine) -> None:
     assert "the supervisor of the run was sent signal 15" in done.stderr
 
 
-@pytest.mark.parametrize("part", ["guardian", "supervisor", "keeper"])
+@pytest.mark.parametrize("part", ["guardian", "supervisor", "registry"])
 def test_signals_that_mean_nothing_to_a_part_do_not_end_the_run(plain_engine: Engine, part: str) -> None:
     pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
     driver = plain_engine.start(plain_engine.config({"actor": {"do": [*steps(pipe, "say={pipe}"), f"read={go.path}"]}}))
@@ -345,7 +410,9 @@ def take_number(pid: int) -> subprocess.Popen | None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to choose a process's number")
 def test_a_stranger_with_the_number_of_a_dead_process_is_left_alone(engine: Engine) -> None:
     pipe, go = engine.pipe("up"), engine.pipe("go")
-    config = engine.config({"actor": {"ranks": "0-1", "do": [*steps(pipe, "say={pipe}"), f"@0:read={go.path}", "@1:pause"]}})
+    config = engine.config(
+        {"actor": {"ranks": "0-1", "do": [*steps(pipe, "say={pipe}"), f"@0:read={go.path}", "@1:pause"]}}
+    )
     driver = engine.start(config)
     pids = {name: int(pid) for name, pid, _ in pipe.lines(2)}
     go.write()
@@ -379,7 +446,9 @@ def test_a_stopped_supervisor_is_woken_to_stop(plain_engine: Engine) -> None:
 
 def test_nothing_is_lost_by_a_pause_of_the_supervisor(plain_engine: Engine) -> None:
     pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
-    config = plain_engine.config({"actor": {"ranks": "0-7", "do": [*steps(pipe, "say={pipe}"), f"read={go.path}", "out=through"]}})
+    config = plain_engine.config(
+        {"actor": {"ranks": "0-7", "do": [*steps(pipe, "say={pipe}"), f"read={go.path}", "out=through"]}}
+    )
     driver = plain_engine.start(config)
     said = pipe.lines(8)
     supervisor = parts_of(plain_engine, driver)["supervisor"]
@@ -404,7 +473,9 @@ def test_what_cannot_be_killed_does_not_hold_the_run_up(plain_engine: Engine, en
     tracer stands between."""
     engine = plain_engine
     pipe, victim, go = engine.pipe("up"), engine.pipe("victim"), engine.pipe("go")
-    tracer = subprocess.Popen([str(ROOST.parent / "tests/engine_worker"), f"seize={victim.path}", *steps(pipe, "say={pipe}"), "pause"])
+    tracer = subprocess.Popen(
+        [str(ROOST.parent / "tests/engine_worker"), f"seize={victim.path}", *steps(pipe, "say={pipe}"), "pause"]
+    )
     try:
         do = [*steps(pipe, "say={pipe}"), f"@1:read={go.path}", "@1:exit=3", "pause"]
         driver = engine.start(engine.config({"actor": {"ranks": "0-1", "do": do}}), "--grace", "0")
@@ -420,7 +491,10 @@ def test_what_cannot_be_killed_does_not_hold_the_run_up(plain_engine: Engine, en
         assert f"process {said[0][1]} cannot be killed" in err.decode()
         assert driver.returncode == 5
         records = engine.records(engine.runs()[0])
-        assert {record["rank"]: record["reason"] for record in records} == {0: "lost", 1: "killed-by-roost" if end == "signal" else "exited"}
+        assert {record["rank"]: record["reason"] for record in records} == {
+            0: "lost",
+            1: "killed-by-roost" if end == "signal" else "exited",
+        }
     finally:
         tracer.kill()
         tracer.wait()

@@ -4,6 +4,7 @@ Workers leave daemons that nobody finds by reading /proc: without an environment
 time. They hold a pipe open, and its end tells that all of them are gone.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -14,6 +15,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from chance import dice as roll
 from conftest import WHO
 from engine import PATIENCE, ROOST, Engine, children_of, is_alive, wait_gone, wait_state
@@ -28,7 +30,9 @@ class Guarded:
     def __init__(self, engine: Engine, do: list[str], *words: str) -> None:
         self.engine = engine
         self.up, self.held = engine.pipe("up"), engine.pipe("held")
-        config = engine.config({"actor": {"do": [f"hold={self.held.path}", "ignore=15", *do, f"say={self.up.path}", "pause"]}})
+        config = engine.config(
+            {"actor": {"do": [f"hold={self.held.path}", "ignore=15", *do, f"say={self.up.path}", "pause"]}}
+        )
         self.driver = engine.start(config, *words)
         self.up.lines(1)
         self.run = engine.runs()[0]
@@ -73,6 +77,10 @@ def test_whoever_looks_at_a_run_continues_its_stopped_guardian(engine: Engine, w
     run.kill(run.supervisor, run.driver.pid)
     run.driver.communicate()
     engine.running.remove(run.driver)
+    # A supervisor that is still dying can be connected to, and then the run is taken for alive. The driver may have continued
+    # the guardian before it was killed itself: then the supervisor is reaped already.
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        wait_state(run.supervisor, "Z")
     named = run.roost(*words, *([run.run.name] if words[0] == "stop" else []))
     assert named.returncode == 0, named.stderr
     assert run.held.wait_end()
@@ -114,7 +122,18 @@ def test_both_guards_killed_at_any_moment_leave_nothing_while_the_driver_lives(a
     engine = any_engine
     dice = roll()
     home = engine.home
-    do = [f"hold={home}/held", "ignore=15", "@0:hidden", "@1:locked", "@2:daemon", "@2:child", "@3:chain", "@3:hidden", f"say={home}/up", "pause"]
+    do = [
+        f"hold={home}/held",
+        "ignore=15",
+        "@0:hidden",
+        "@1:locked",
+        "@2:daemon",
+        "@2:child",
+        "@3:chain",
+        "@3:hidden",
+        f"say={home}/up",
+        "pause",
+    ]
     config = engine.config({"actor": {"ranks": "0-3", "do": do}})
     for _ in range(ROUNDS):
         up, held = engine.pipe("up"), engine.pipe("held")
@@ -148,15 +167,15 @@ def open_elsewhere(pid: int, fd: int) -> int:
         os.close(pidfd)
 
 
-def test_the_driver_misses_a_supervisor_whose_channel_somebody_holds_open(engine: Engine) -> None:
+def test_the_driver_misses_a_supervisor_whose_connection_somebody_holds_open(engine: Engine) -> None:
     """As a process does that the supervisor was just starting, and that was stopped then."""
     run = Guarded(engine, ["hidden"])
-    channel = open_elsewhere(run.supervisor, 3)
+    connection = open_elsewhere(run.supervisor, 3)
     try:
         run.kill(run.supervisor)
         done = run.end()
     finally:
-        os.close(channel)
+        os.close(connection)
     assert done.returncode == 5
     assert "the supervisor of the run is gone" in done.stderr
 
@@ -233,7 +252,12 @@ def test_children_that_the_driver_had_before_are_not_taken_for_orphans(plain_eng
     engine.env["ROOST_CGROUP"] = "never"
     up, beside = engine.pipe("up"), engine.pipe("beside")
     config = engine.config({"actor": {"do": [f"say={up.path}", "pause"]}})
-    driver = subprocess.Popen(["sh", "-c", 'sleep 1000 & echo $! > "$1"; exec "$2" run "$3"', "sh", beside.path, ROOST, config], env=engine.env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    driver = subprocess.Popen(
+        ["sh", "-c", 'sleep 1000 & echo $! > "$1"; exec "$2" run "$3"', "sh", beside.path, ROOST, config],
+        env=engine.env,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
     engine.running.append(driver)
     [[background]] = beside.lines(1)
     try:
@@ -342,12 +366,16 @@ def test_a_frozen_run_is_named_as_such(plain_engine: Engine) -> None:
 def test_a_crashed_run_has_one_end_however_many_find_it(engine: Engine) -> None:
     run = Guarded(engine, [])
     engine.kill_tree(run.driver)
-    lookers = [subprocess.Popen([ROOST, "ps", "--all"], env=engine.env, stdout=subprocess.PIPE, text=True) for _ in range(16)]
+    lookers = [
+        subprocess.Popen([ROOST, "ps", "--all"], env=engine.env, stdout=subprocess.PIPE, text=True) for _ in range(16)
+    ]
     for looker in lookers:
         out, _ = looker.communicate(timeout=PATIENCE)
         assert "crashed" in out
     lines = (run.run / "records.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines if "end" in json.loads(line)] == [{"end": True, "failed": True, "crashed": True}]
+    assert [json.loads(line) for line in lines if "end" in json.loads(line)] == [
+        {"end": True, "failed": True, "crashed": True}
+    ]
     assert len(lines) == 2  # and one record of the one life
     engine.wait_empty()
     engine.remove_cgroups()
@@ -371,7 +399,9 @@ def test_runs_that_are_killed_while_they_start_leave_nothing(plain_engine: Engin
     for run in kept.iterdir() if kept.exists() else []:
         names = {path.name for path in run.iterdir()}
         # One that came to run, or one that is too young to be told from one that is about to start.
-        assert names == set() or names <= {"actor", "records.jsonl", "run.json"} and (run / "run.json").stat().st_size, f"{run}: {names}"
+        assert (
+            names == set() or names <= {"actor", "records.jsonl", "run.json"} and (run / "run.json").stat().st_size
+        ), f"{run}: {names}"
         if not names:
             os.utime(run, (0, 0))
     ended = {run.name for run in kept.iterdir() if any(run.iterdir())} if kept.exists() else set()

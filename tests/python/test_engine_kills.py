@@ -18,6 +18,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from chance import dice as roll
 from conftest import WHO
 from engine import ROOST, Engine, children_of, wait_gone, wait_state
@@ -31,13 +32,13 @@ PATIENCE = 20.0  # seconds: far beyond what is measured in the bench, for a mach
 
 def parts_of(driver: int) -> dict[str, list[int]]:
     """Who there is now, by the family tree: it may be too early for the run's own page."""
-    keepers = [pid for pid in children_of(driver) if "--keeper" in words_of(pid)]
-    guardians = [pid for pid in children_of(driver) if pid not in keepers]
+    registries = [pid for pid in children_of(driver) if "--registry-server" in words_of(pid)]
+    guardians = [pid for pid in children_of(driver) if pid not in registries]
     supervisors = [pid for guardian in guardians for pid in children_of(guardian)]
     return {
         "driver": [driver],
         "guardian": guardians,
-        "keeper": keepers,
+        "registry": registries,
         "supervisor": supervisors,
         "worker": [pid for supervisor in supervisors for pid in children_of(supervisor)],
     }
@@ -45,7 +46,7 @@ def parts_of(driver: int) -> dict[str, list[int]]:
 
 def has_begun(part: str, pid: int) -> bool:
     """Whether it executes its program. A process that is stopped before that holds up its parent, in the kernel."""
-    word = {"worker": "engine_worker", "keeper": "--keeper"}.get(part, "--guardian")
+    word = {"worker": "engine_worker", "registry": "--registry-server"}.get(part, "--guardian")
     return word in words_of(pid)
 
 
@@ -78,7 +79,9 @@ def can_bind(port: int) -> bool:
 
 def choose(dice: random.Random) -> list[str]:
     while True:
-        victims = dice.sample(["driver", "guardian", "supervisor", "worker", "keeper"], dice.choice([1, 1, 1, 2, 2, 3]))
+        victims = dice.sample(
+            ["driver", "guardian", "supervisor", "worker", "registry"], dice.choice([1, 1, 1, 2, 2, 3])
+        )
         if not is_gap(set(victims)):
             return victims
 
@@ -105,7 +108,7 @@ def put_to_sleep(engine: Engine, parts: dict[str, list[int]], victims: list[str]
         return []
     able = ["guardian", "supervisor", "worker"]
     if "driver" not in victims and parts["worker"]:
-        able.append("keeper")  # the driver continues it, once the run has begun
+        able.append("registry")  # the driver continues it, once the run has begun
     sleepers = [part for part in able if part not in victims and dice.random() < 0.15]
     for part in sleepers:
         for pid in parts[part]:
@@ -143,7 +146,7 @@ def one_kill(engine: Engine, config: Path, dice: random.Random, pending: set[int
         pids = parts[victim]
         kill(pids if victim != "worker" else dice.sample(pids, min(len(pids), dice.randint(1, 3))))
     # There was nobody yet, or one that starts again, or one that a run can do without.
-    if sleepers or set(victims) <= {"worker", "keeper"} or ("driver" not in victims and not has_killed):
+    if sleepers or set(victims) <= {"worker", "registry"} or ("driver" not in victims and not has_killed):
         wake(engine, driver, victims, sleepers)
     what = f"killed {victims} and stopped {sleepers} after {heard}"
     print(what)  # pytest shows it when the test has failed
@@ -172,8 +175,16 @@ def test_nothing_survives(any_engine: Engine, shard: int) -> None:
     say = [f"say={engine.home}/up", "pause"]
     config = engine.config(
         {
-            "actor": {"ranks": "0-3", "do": [*hold, "@0:daemon", "@1:child", "@2:hidden", "@2:child", "@3:locked", *say]},
-            "env": {"ranks": "4-7", "do": [*hold, "child", "daemon", "@0:hidden", "@1:chain", *say], "restart": "always", "ports": {"http": 1}},
+            "actor": {
+                "ranks": "0-3",
+                "do": [*hold, "@0:daemon", "@1:child", "@2:hidden", "@2:child", "@3:locked", *say],
+            },
+            "env": {
+                "ranks": "4-7",
+                "do": [*hold, "child", "daemon", "@0:hidden", "@1:chain", *say],
+                "restart": "always",
+                "ports": {"http": 1},
+            },
         }
     )
     pending: set[int] = set()  # ports that were leased and could not be bound since
@@ -190,7 +201,14 @@ def test_nothing_survives(any_engine: Engine, shard: int) -> None:
 
 
 def ps_all(engine: Engine) -> str:
-    return subprocess.run([str(ROOST), "ps", "--all", "--json"], env=engine.env, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    return subprocess.run(
+        [str(ROOST), "ps", "--all", "--json"],
+        env=engine.env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    ).stdout
 
 
 def start_held(engine: Engine) -> tuple[subprocess.Popen, dict[str, list[int]], object]:
@@ -282,7 +300,9 @@ def test_lives_have_one_record_each_when_guardian_and_supervisor_are_killed(engi
 def test_who_next_looks_records_the_lives_of_a_run_that_was_killed_whole(engine: Engine) -> None:
     pipe, held = engine.pipe("up"), engine.pipe("held")
     do = ["@0:exit=0", f"hold={held.path}", f"say={pipe.path}", "pause"]
-    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": do}, "env": {"ranks": "4", "do": [f"say={pipe.path}", "pause"]}}))
+    driver = engine.start(
+        engine.config({"actor": {"ranks": "0-3", "do": do}, "env": {"ranks": "4", "do": [f"say={pipe.path}", "pause"]}})
+    )
     pipe.lines(4)
     parts = parts_of(driver.pid)
     for supervisor in parts["supervisor"]:  # the same instant
@@ -297,9 +317,19 @@ def test_who_next_looks_records_the_lives_of_a_run_that_was_killed_whole(engine:
     assert "crashed" in ps_all(engine)
     records = engine.records(run)
     assert records[: len(before)] == before
-    assert sorted((record["component"], record["rank"]) for record in records) == [("actor", 0), ("actor", 1), ("actor", 2), ("actor", 3), ("env", 0)]
+    assert sorted((record["component"], record["rank"]) for record in records) == [
+        ("actor", 0),
+        ("actor", 1),
+        ("actor", 2),
+        ("actor", 3),
+        ("env", 0),
+    ]
     assert {record["reason"] for record in records if (record["component"], record["rank"]) != ("actor", 0)} == {"lost"}
-    assert json.loads((run / "records.jsonl").read_text().splitlines()[-1]) == {"end": True, "failed": True, "crashed": True}
+    assert json.loads((run / "records.jsonl").read_text().splitlines()[-1]) == {
+        "end": True,
+        "failed": True,
+        "crashed": True,
+    }
     assert sorted(path.name for path in run.iterdir()) == ["actor", "env", "records.jsonl", "run.json"]
     ps_all(engine)
     assert engine.records(run) == records
@@ -327,7 +357,11 @@ def test_driver_and_guardian_killed_together_leave_nothing(engine: Engine) -> No
 def test_without_anybody_left_the_workers_themselves_die(engine: Engine) -> None:
     """The gap: what workers left in other sessions is not promised then; here there is no such thing."""
     pipe, held = engine.pipe("up"), engine.pipe("held")
-    driver = engine.start(engine.config({"actor": {"ranks": "0-3", "do": [f"hold={held.path}", "ignore=15", f"say={pipe.path}", "pause"]}}))
+    driver = engine.start(
+        engine.config(
+            {"actor": {"ranks": "0-3", "do": [f"hold={held.path}", "ignore=15", f"say={pipe.path}", "pause"]}}
+        )
+    )
     pipe.lines(4)
     parts = parts_of(driver.pid)
     kill(parts["driver"] + parts["guardian"] + parts["supervisor"])

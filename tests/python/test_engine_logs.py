@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from engine import PATIENCE, ROOST, Engine
 from run_under_test import until
 
@@ -73,19 +74,26 @@ def test_every_process_that_a_full_disk_cuts_is_named(plain_engine: Engine, coun
     """Each has more to write than the disk holds, and ends well. Eight are named, others are counted."""
     small = plain_engine.home / "small"
     small.mkdir(mode=0o700)
-    config = plain_engine.config({"actor": {"ranks": f"0-{count - 1}", "command": ["sh", "-c", "head -c 2000000 /dev/zero >&2; exit 0"]}}, logs={"dir": str(small)})
+    config = plain_engine.config(
+        {"actor": {"ranks": f"0-{count - 1}", "command": ["sh", "-c", "head -c 2000000 /dev/zero >&2; exit 0"]}},
+        logs={"dir": str(small)},
+    )
     script = f"mount -t tmpfs -o size=512k,mode=700 roost {small} && exec {ROOST} run {config} >/dev/null"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], env=plain_engine.env, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0 and f"{count} done" in done.stderr, done.stderr
     lines = done.stderr.splitlines()
     # One that finds the disk full already has not a byte in either of its logs.
     words = r"(actor/(\d+): it ended while the disk of the logs was full: 'actor/\2/(?:stderr|\*)\.log' may be cut)"
     at_once = [found[1] for line in lines if (found := re.fullmatch(f"roost: {words}", line))]
-    at_the_end = [found[1] for line in lines if (found := re.fullmatch(f"roost: not all logs are whole: {words}", line))]
+    at_the_end = [
+        found[1] for line in lines if (found := re.fullmatch(f"roost: some logs are incomplete: {words}", line))
+    ]
     assert at_once == at_the_end and len(set(at_once)) == len(at_once) == named
     assert sum("may be cut" in line for line in lines) == 2 * named + (count > named)
     more = {0: None, 1: "1 more process", 3: "3 more processes"}[count - named]
-    assert not more or f"roost: not all logs are whole: those of {more} may be cut too" in lines
+    assert not more or f"roost: some logs are incomplete: those of {more} may be cut too" in lines
     assert plain_engine.left() == []
 
 
@@ -115,9 +123,13 @@ def interrupt(engine: Engine, driver: subprocess.Popen, number: signal.Signals) 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("output", ["file", "/dev/null"])
-def test_a_signal_ends_the_showing_of_a_log_where_output_never_blocks(plain_engine: Engine, number: signal.Signals, output: str) -> None:
+def test_a_signal_ends_the_showing_of_a_log_where_output_never_blocks(
+    plain_engine: Engine, number: signal.Signals, output: str
+) -> None:
     with open(plain_engine.home / output, "wb") as file:
-        driver = plain_engine.start(plain_engine.config({"actor": {"command": ["truncate", "-s", str(HUGE), "/proc/self/fd/1"]}}), stdout=file)
+        driver = plain_engine.start(
+            plain_engine.config({"actor": {"command": ["truncate", "-s", str(HUGE), "/proc/self/fd/1"]}}), stdout=file
+        )
         err = interrupt(plain_engine, driver, number)
     assert driver.returncode == 0  # how the run itself has ended
     [rest] = re.findall(rf"^roost: {number.name}: (\d+) bytes of actor/0/stdout.log were not shown$", err, re.M)
@@ -127,29 +139,40 @@ def test_a_signal_ends_the_showing_of_a_log_where_output_never_blocks(plain_engi
 
 def test_a_signal_ends_the_showing_of_two_logs(plain_engine: Engine) -> None:
     command = ["sh", "-c", f"truncate -s $(({HUGE} << RANK)) /proc/self/fd/1; exit 3"]
-    driver = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-1", "command": command}}), "--keep-going", stdout=subprocess.DEVNULL)
+    driver = plain_engine.start(
+        plain_engine.config({"actor": {"ranks": "0-1", "command": command}}), "--keep-going", stdout=subprocess.DEVNULL
+    )
     err = interrupt(plain_engine, driver, signal.SIGINT)
     assert driver.returncode == 3
-    assert re.search(r"^roost: SIGINT: \d+ bytes of actor/1/stdout.log, and of other logs, were not shown$", err, re.M), err
+    assert re.search(
+        r"^roost: SIGINT: \d+ bytes of actor/1/stdout.log, and of other logs, were not shown$", err, re.M
+    ), err
 
 
 def test_a_signal_ends_the_showing_of_a_log_that_nobody_reads(plain_engine: Engine) -> None:
     """All of it is on its way: the pipe has a part of it, the driver the rest."""
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    driver = plain_engine.start(plain_engine.config({"actor": {"command": ["sh", "-c", "yes | head -c 2000; exit 3"]}}), stdout=writing)
+    driver = plain_engine.start(
+        plain_engine.config({"actor": {"command": ["sh", "-c", "yes | head -c 2000; exit 3"]}}), stdout=writing
+    )
     os.close(writing)
     err = interrupt(plain_engine, driver, signal.SIGINT)
     os.close(reading)
     assert driver.returncode == 3
-    assert "\nroost: SIGINT: the end of the output was not shown\n" in err and f"roost: logs: {plain_engine.runs()[0]}\n" in err
+    assert (
+        "\nroost: SIGINT: the end of the output was not shown\n" in err
+        and f"roost: logs: {plain_engine.runs()[0]}\n" in err
+    )
 
 
 @pytest.mark.parametrize("words", [[], ["-f"]])
 def test_a_signal_ends_roost_logs(plain_engine: Engine, words: list[str]) -> None:
     assert plain_engine.run(plain_engine.config({"actor": {"do": ["out=hello"]}})).returncode == 0
     os.truncate(plain_engine.runs()[0] / "actor" / "0" / "stdout.log", HUGE)
-    reader = subprocess.Popen([ROOST, "logs", *words], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE)
+    reader = subprocess.Popen(
+        [ROOST, "logs", *words], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE
+    )
     assert reader.stdout is not None and reader.stdout.readline() == b"[actor/0] hello\n"
     reader.send_signal(signal.SIGINT)
     reader.communicate(timeout=PATIENCE)

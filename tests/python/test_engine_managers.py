@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from engine import PATIENCE, Engine, is_alive, wait_gone
 from puppets import Puppet
 
@@ -105,7 +106,11 @@ def test_every_process_of_a_run_asks_each_manager_and_attaches(plain_engine: Eng
 
 
 def test_what_is_attached_to_has_the_overrides_of_the_command_line(plain_engine: Engine) -> None:
-    done = plain_engine.run(asking(plain_engine), "cluster.node_groups=[{label: late, node_ranks: '0,1'}]", "algorithm.note='# no: \"comment\"'")
+    done = plain_engine.run(
+        asking(plain_engine),
+        "cluster.node_groups=[{label: late, node_ranks: '0,1'}]",
+        "algorithm.note='# no: \"comment\"'",
+    )
     assert done.returncode == 0, done.stderr
     assert heard(plain_engine, 0)[0]["groups"] == ["late", "cluster", "node"]
 
@@ -113,7 +118,9 @@ def test_what_is_attached_to_has_the_overrides_of_the_command_line(plain_engine:
 def test_what_is_attached_to_has_the_files_beside_the_config(plain_engine: Engine) -> None:
     config = asking(plain_engine)
     whole = json.loads(config.read_text())
-    (config.parent / "base.yaml").write_text(json.dumps({"cluster": {"node_groups": [{"label": "beside", "node_ranks": 1}]}}))
+    (config.parent / "base.yaml").write_text(
+        json.dumps({"cluster": {"node_groups": [{"label": "beside", "node_ranks": 1}]}})
+    )
     config.write_text(json.dumps({"defaults": ["base", "_self_"]} | whole))
     done = plain_engine.run(config, "--hydra")
     assert done.returncode == 0, done.stderr
@@ -143,20 +150,20 @@ def test_another_process_attaches_to_one_of_two_runs_by_its_namespace(plain_engi
     assert sockets(plain_engine) == leases(plain_engine) == []
 
 
-@pytest.mark.parametrize("victim", ["driver", "guardian", "supervisor", "keeper"])
+@pytest.mark.parametrize("victim", ["driver", "guardian", "supervisor", "registry"])
 def test_nothing_of_the_managers_is_left_after_a_kill(engine: Engine, victim: str) -> None:
     driver, page = living(engine)
-    assert page["namespace"] == "roost" and is_alive(page["keeper_pid"])
-    assert page["keeper_pid"] in engine.left(), "it is known as a part of the run"
+    assert page["namespace"] == "roost" and is_alive(page["registry_pid"])
+    assert page["registry_pid"] in engine.left(), "it is known as a part of the run"
     os.kill(driver.pid if victim == "driver" else page[f"{victim}_pid"], signal.SIGKILL)
     if victim == "driver":
         driver.communicate(timeout=PATIENCE)
         engine.running.remove(driver)
     else:
-        if victim == "keeper":
+        if victim == "registry":
             driver.send_signal(signal.SIGTERM)  # a run goes on without its managers
-        assert engine.finish(driver).returncode == (143 if victim == "keeper" else 5)
-    wait_gone([page["keeper_pid"]])
+        assert engine.finish(driver).returncode == (143 if victim == "registry" else 5)
+    wait_gone([page["registry_pid"]])
     engine.wait_empty()
     assert engine.cgroups() == []
     assert sockets(engine) == leases(engine) == []
@@ -183,7 +190,9 @@ while True:
 
 def test_managers_answer_until_the_last_process_has_ended(engine: Engine) -> None:
     pipe = engine.pipe("up")
-    driver = engine.start(engine.config({"actor": {"command": [sys.executable, "-c", LAST, str(pipe.path)]}}, cluster="1x8"))
+    driver = engine.start(
+        engine.config({"actor": {"command": [sys.executable, "-c", LAST, str(pipe.path)]}}, cluster="1x8")
+    )
     assert pipe.lines(1) == [["up"]]
     driver.send_signal(signal.SIGINT)
     done = engine.finish(driver)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from engine import PATIENCE, ROOST, Engine
 
 IS_ROOT = os.geteuid() == 0
@@ -27,7 +28,10 @@ def in_namespace(engine: Engine, script: str) -> subprocess.CompletedProcess:
 @pytest.mark.skipif(not IS_ROOT, reason="needs a mount namespace")
 def test_a_system_without_dev_null_is_told_to_make_it(plain_engine: Engine) -> None:
     done = in_namespace(plain_engine, "mount -t tmpfs -o mode=755 roost /dev")
-    assert said(done) == ["roost: error: cannot open /dev/null: No such file or directory", "  = let this system have it: mknod -m 666 /dev/null c 1 3"]
+    assert said(done) == [
+        "roost: error: cannot open /dev/null: No such file or directory",
+        "  = let this system have it: mknod -m 666 /dev/null c 1 3",
+    ]
     assert plain_engine.left() == []
 
 
@@ -41,12 +45,17 @@ def fill_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_folder, fill_folder])
-def test_a_folder_in_the_place_of_the_managers_socket_is_to_be_removed(plain_engine: Engine, make: Callable[[Path], None]) -> None:
+def test_a_folder_in_the_place_of_the_managers_socket_is_to_be_removed(
+    plain_engine: Engine, make: Callable[[Path], None]
+) -> None:
     (plain_engine.runtime / "roost").mkdir(mode=0o700)
     socket = plain_engine.runtime / "roost" / "roost.registry"
     make(socket)
     done = plain_engine.run(plain_engine.config(HELLO))
-    assert said(done) == [f"roost: error: cannot make the managers' socket '{socket}': Is a directory", "  = remove what stands in its place, or set XDG_RUNTIME_DIR"]
+    assert said(done) == [
+        f"roost: error: cannot make the managers' socket '{socket}': Is a directory",
+        "  = remove what stands in its place, or set XDG_RUNTIME_DIR",
+    ]
     assert socket.is_dir() and plain_engine.runs() == []
 
 
@@ -59,5 +68,8 @@ def test_a_full_runtime_directory_is_to_be_emptied(plain_engine: Engine) -> None
         if done.returncode == 0:
             break
         fault, cure = said(done)
-        assert os.strerror(errno.ENOSPC) in fault and (cure.startswith("  = free some space there, or set XDG_RUNTIME_DIR") or cure.startswith("  = make room on that disk")), done.stderr
+        assert os.strerror(errno.ENOSPC) in fault and (
+            cure.startswith("  = free some space there, or set XDG_RUNTIME_DIR")
+            or cure.startswith("  = make room on that disk")
+        ), done.stderr
     assert plain_engine.left() == []

@@ -9,18 +9,24 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from engine import PATIENCE, ROOST, Engine, Pipe, wait_gone, wait_state
 from worker_home import make_home
 from worker_small import Small
 
 
 def roost(engine: Engine, *words: str, **env: str) -> subprocess.CompletedProcess:
-    return subprocess.run([ROOST, *words], env=engine.env | env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run(
+        [ROOST, *words], env=engine.env | env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE
+    )
 
 
 def living(engine: Engine, ranks: str = "0-3", *words: str, **roost_keys: object) -> tuple[subprocess.Popen, Pipe]:
     pipe = engine.pipe("up")
-    driver = engine.start(engine.config({"actor": {"ranks": ranks, "do": ["out=hello", f"say={pipe.path}", "pause"]}}, **roost_keys), *words)
+    driver = engine.start(
+        engine.config({"actor": {"ranks": ranks, "do": ["out=hello", f"say={pipe.path}", "pause"]}}, **roost_keys),
+        *words,
+    )
     pipe.lines(4)
     return driver, pipe
 
@@ -32,7 +38,9 @@ def test_ps_tells_of_a_living_run_and_stop_ends_it(plain_engine: Engine) -> None
     [row] = json.loads(roost(plain_engine, "ps", "--json").stdout)["runs"]
     assert row["state"] == "running" and row["world_size"] == 4
     pids = [process["pid"] for process in row["status"]["processes"]]
-    assert [Path(f"/proc/{pid}/environ").read_bytes().count(f"ROOST_RUN_ID={run.name}".encode()) for pid in pids] == [1] * 4
+    assert [Path(f"/proc/{pid}/environ").read_bytes().count(f"ROOST_RUN_ID={run.name}".encode()) for pid in pids] == [
+        1
+    ] * 4
     stopped = roost(plain_engine, "stop", run.name[:3])
     assert stopped.returncode == 0 and f"run {run.name} has ended" in stopped.stderr
     assert plain_engine.finish(driver).returncode == 128 + signal.SIGTERM
@@ -64,7 +72,9 @@ def test_the_newest_run_is_the_last_one_of_those_that_began_in_the_same_second(p
         assert done.returncode == 0, done.stderr
         assert f"run {number}" in roost(plain_engine, "logs").stdout
     listed = [row["run"] for row in json.loads(roost(plain_engine, "ps", "--all", "--json").stdout)["runs"]]
-    assert [plain_engine.log(plain_engine.state / name, "actor", 0).strip() for name in listed] == [f"run {number}" for number in reversed(range(6))]
+    assert [plain_engine.log(plain_engine.state / name, "actor", 0).strip() for name in listed] == [
+        f"run {number}" for number in reversed(range(6))
+    ]
 
 
 def test_stop_now_kills_what_ignores_everything(plain_engine: Engine) -> None:
@@ -81,7 +91,9 @@ def test_logs_follow_a_run_to_its_end(plain_engine: Engine) -> None:
     do = ["out=first", f"say={pipe.path}", f"read={go.path}", "out=second"]
     driver = plain_engine.start(plain_engine.config({"actor": {"do": do}}), "-q")
     pipe.lines(1)
-    follower = subprocess.Popen([ROOST, "logs", "-f"], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True)
+    follower = subprocess.Popen(
+        [ROOST, "logs", "-f"], env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True
+    )
     assert follower.stdout is not None and follower.stdout.readline() == "[actor/0] first\n"
     go.write()
     assert follower.communicate(timeout=PATIENCE)[0] == "[actor/0] second\n" and follower.returncode == 0
@@ -92,7 +104,9 @@ def test_logs_follow_a_run_to_its_end(plain_engine: Engine) -> None:
 def test_two_runs_have_two_namespaces_and_no_port_in_common(plain_engine: Engine) -> None:
     first, _ = living(plain_engine)
     pipe = plain_engine.pipe("again")
-    second = plain_engine.start(plain_engine.config({"actor": {"ranks": "0-3", "do": [f"say={pipe.path}", "pause"]}}, "other.yaml"))
+    second = plain_engine.start(
+        plain_engine.config({"actor": {"ranks": "0-3", "do": [f"say={pipe.path}", "pause"]}}, "other.yaml")
+    )
     pipe.lines(4)
     assert sorted(plain_engine.page(run)["namespace"] for run in plain_engine.runs()) == ["roost", "roost_1"]
     ports = []
@@ -174,7 +188,14 @@ def test_the_control_socket_answers_lines_and_survives_nonsense(plain_engine: En
             return answer
 
     assert json.loads(ask(b'{"ask":"status"}\n'))["run"] == run.name
-    for nonsense in (b"\n", b"{}\n", b'{"ask":1}\n', b'{"ask":"' + b"x" * 100 + b'"}\n', b"[[[[\n", b'{"ask":"statu"}\n'):
+    for nonsense in (
+        b"\n",
+        b"{}\n",
+        b'{"ask":1}\n',
+        b'{"ask":"' + b"x" * 100 + b'"}\n',
+        b"[[[[\n",
+        b'{"ask":"statu"}\n',
+    ):
         assert json.loads(ask(nonsense))["ok"] is False
     with pytest.raises(ConnectionResetError):  # too long for a question: turned away
         ask(b"x" * 4096)
@@ -276,22 +297,39 @@ def test_stop_says_that_a_living_run_cannot_be_reached(plain_engine: Engine, pla
     for words in (["stop"], ["stop", "--now", run.name]):
         said = roost(plain_engine, *words, XDG_RUNTIME_DIR=str(runtime))
         assert said.returncode == 5, said.stderr
-        assert f"error: run {run.name} is running but cannot be reached: {why.format(home=plain_engine.home)}\n" in said.stderr
+        assert (
+            f"error: run {run.name} is running but cannot be reached: {why.format(home=plain_engine.home)}\n"
+            in said.stderr
+        )
         assert "  = set XDG_RUNTIME_DIR as it was where the run was started" in said.stderr
-    follower = subprocess.Popen([ROOST, "logs", "-f"], env=plain_engine.env | {"XDG_RUNTIME_DIR": str(runtime)}, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True)
-    assert follower.stdout is not None and [follower.stdout.readline() for _ in range(4)] == [f"[actor/{rank}] hello\n" for rank in range(4)]
+    follower = subprocess.Popen(
+        [ROOST, "logs", "-f"],
+        env=plain_engine.env | {"XDG_RUNTIME_DIR": str(runtime)},
+        cwd=plain_engine.home,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert follower.stdout is not None and [follower.stdout.readline() for _ in range(4)] == [
+        f"[actor/{rank}] hello\n" for rank in range(4)
+    ]
     assert driver.poll() is None and follower.poll() is None
     driver.send_signal(signal.SIGTERM)
     assert plain_engine.finish_one(driver) == 143
     assert follower.communicate(timeout=PATIENCE)[0] == "" and follower.returncode == 0
-    assert f"run {run.name} had ended already" in roost(plain_engine, "stop", run.name, XDG_RUNTIME_DIR=str(runtime)).stderr
+    assert (
+        f"run {run.name} had ended already"
+        in roost(plain_engine, "stop", run.name, XDG_RUNTIME_DIR=str(runtime)).stderr
+    )
 
 
 def test_a_hundred_readers_keep_nobody_from_asking(plain_engine: Engine) -> None:
     driver, _ = living(plain_engine)
     [run] = plain_engine.runs()
     words = [ROOST, "logs", "-f", run.name, "--ranks", "0"]
-    readers = [subprocess.Popen(words, env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True) for _ in range(100)]
+    readers = [
+        subprocess.Popen(words, env=plain_engine.env, cwd=plain_engine.home, stdout=subprocess.PIPE, text=True)
+        for _ in range(100)
+    ]
     for reader in readers:
         assert reader.stdout is not None and reader.stdout.readline() == "[actor/0] hello\n"
     readers[0].send_signal(signal.SIGSTOP)  # one of them is dead to the world
@@ -307,13 +345,18 @@ def test_a_hundred_readers_keep_nobody_from_asking(plain_engine: Engine) -> None
 def test_those_who_only_wait_make_room_for_who_asks(plain_engine: Engine) -> None:
     """Fifty connections that say nothing, and twenty that have asked to stop and wait for the end."""
     pipe = plain_engine.pipe("up")
-    driver = plain_engine.start(plain_engine.config({"actor": {"do": ["ignore=15", f"say={pipe.path}", "pause"]}}), "--grace", "3600")
+    driver = plain_engine.start(
+        plain_engine.config({"actor": {"do": ["ignore=15", f"say={pipe.path}", "pause"]}}), "--grace", "3600"
+    )
     pipe.lines(1)
     [run] = plain_engine.runs()
     silent = [socket.socket(socket.AF_UNIX) for _ in range(50)]
     for client in silent:
         client.connect(os.fspath(plain_engine.runtime / "roost" / f"{run.name}.sock"))
-    stops = [subprocess.Popen([ROOST, "stop", run.name], env=plain_engine.env, stderr=subprocess.PIPE, text=True) for _ in range(20)]
+    stops = [
+        subprocess.Popen([ROOST, "stop", run.name], env=plain_engine.env, stderr=subprocess.PIPE, text=True)
+        for _ in range(20)
+    ]
     for line in driver.stderr:
         if b"asked by roost stop" in line:
             break
@@ -347,18 +390,37 @@ def test_a_stopped_supervisor_is_woken_to_be_stopped(plain_engine: Engine) -> No
 def test_closed_and_full_outputs_end_no_run_and_are_told(plain_engine: Engine) -> None:
     config = plain_engine.config({"actor": {"do": ["out=hello"]}})
     for words in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):
-        done = subprocess.run(["sh", "-c", f'exec "$0" run "$1" {words}', ROOST, config], env=plain_engine.env, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$0" run "$1" {words}', ROOST, config],
+            env=plain_engine.env,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
         assert done.returncode == 0, words
     with open("/dev/full", "w") as full:
-        done = subprocess.run([ROOST, "run", config], env=plain_engine.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        done = subprocess.run(
+            [ROOST, "run", config],
+            env=plain_engine.env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+        )
     assert done.returncode == 5 and "cannot write to standard output: No space left on device" in done.stderr
 
 
 def test_a_ready_file_of_an_earlier_run_does_not_count(plain_engine: Engine) -> None:
     (plain_engine.home / "up").write_text("")
     go = plain_engine.pipe("go")
-    first = {"do": [f"read={go.path}", "out=up", "touch=up", "pause"], "cwd": str(plain_engine.home), "ready": {"file": "up", "timeout": 30}}
-    driver = plain_engine.start(plain_engine.config({"first": first, "second": {"do": ["out=after", "exit=3"], "after": ["first"]}}))
+    first = {
+        "do": [f"read={go.path}", "out=up", "touch=up", "pause"],
+        "cwd": str(plain_engine.home),
+        "ready": {"file": "up", "timeout": 30},
+    }
+    driver = plain_engine.start(
+        plain_engine.config({"first": first, "second": {"do": ["out=after", "exit=3"], "after": ["first"]}})
+    )
     go.write()
     done = plain_engine.finish(driver)
     assert done.returncode == 3

@@ -1,7 +1,7 @@
 """What a fork server says and does, with the test in the supervisor's place (src/supervise/forks.h).
 
-A real channel, real forks: the test asks over one end of a socketpair, adopts what is forked, and hears each worker over the
-channel it was handed, as a driver would."""
+A real connection, real forks: the test asks over one end of a socketpair, adopts what is forked, and hears each worker over the
+connection it was handed, as a driver would."""
 
 import ctypes
 import gc
@@ -23,10 +23,10 @@ PATIENCE = 30.0  # seconds until a test that hears nothing gives up; never a wai
 HEADER = struct.Struct("=IHHI")
 NUMBERS = struct.Struct("=iii")
 MAGIC, VERSION = 0x54534F52, 1
-FORK_ONE, FORK_BORN, FORK_COLD = 1, 2, 3
+FORK_ONE, FORK_STARTED, FORK_COLD = 1, 2, 3
 PR_SET_CHILD_SUBREAPER = 36
 
-# What a worker is: it tells what it finds over its channel, and ends with the code it is told.
+# What a worker is: it tells what it finds over its connection, and ends with the code it is told.
 WORKER = """
 import json, os, random, signal, socket, sys
 
@@ -49,9 +49,9 @@ def main():
     }
     print("said to stdout", flush=True)
     print("said to stderr", file=sys.stderr, flush=True)
-    channel = socket.socket(fileno=os.dup(3))
-    channel.sendall(json.dumps(facts).encode() + b"\\n")
-    code = channel.recv(16)
+    connection = socket.socket(fileno=os.dup(3))
+    connection.sendall(json.dumps(facts).encode() + b"\\n")
+    code = connection.recv(16)
     return int(code) if code else 0
 """
 
@@ -62,8 +62,8 @@ class Supervisor:
     def __init__(self, folder: Path, modules: list[str], **env: str) -> None:
         self.folder = folder
         (folder / "played.py").write_text(WORKER)
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel.settimeout(PATIENCE)
+        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.connection.settimeout(PATIENCE)
         order = json.dumps({"path": [str(folder), *sys.path], "modules": modules, "main": "played"})
         self.log = open(folder / "server.log", "wb")
 
@@ -72,30 +72,40 @@ class Supervisor:
             os.closerange(4, 4096)
 
         self.server = subprocess.Popen(
-            [sys.executable, "-m", "roost._fork_server", order], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            close_fds=False, env=os.environ | env, preexec_fn=arrange,
-        )  # fmt: skip
+            [sys.executable, "-m", "roost._local.fork_server", order],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            close_fds=False,
+            env=os.environ | env,
+            preexec_fn=arrange,
+        )
         theirs.close()
-        self.born: list[int] = []
+        self.forked: list[int] = []
 
     def send(self, message: bytes, fds: list[int]) -> None:
-        socket.send_fds(self.channel, [message], fds)
+        socket.send_fds(self.connection, [message], fds)
 
     def request(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None) -> bytes:
         body = NUMBERS.pack(rank, life, os.getpid() if supervisor is None else supervisor) + cwd.encode() + b"\0"
         return HEADER.pack(MAGIC, VERSION, FORK_ONE, len(body)) + body
 
     def files(self, rank: int, **env: str) -> tuple[list[int], socket.socket]:
-        """What goes along, and the driver's end of the channel."""
+        """What goes along, and the driver's end of the connection."""
         environment = os.memfd_create("environment", os.MFD_CLOEXEC)
         os.write(environment, b"".join(f"{name}={value}".encode() + b"\0" for name, value in env.items()))
         os.lseek(environment, 0, os.SEEK_SET)
         mine, theirs = socket.socketpair()
         mine.settimeout(PATIENCE)
-        logs = [os.open(self.folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) for name in ("out", "err")]
+        logs = [
+            os.open(self.folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            for name in ("out", "err")
+        ]
         return [*logs, theirs.detach(), environment], mine
 
-    def ask(self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None, **env: str) -> socket.socket:
+    def ask(
+        self, rank: int, life: int = 1, *, cwd: str = "", supervisor: int | None = None, **env: str
+    ) -> socket.socket:
         fds, driver = self.files(rank, **env)
         self.send(self.request(rank, life, cwd=cwd, supervisor=supervisor), fds)
         for fd in fds:
@@ -105,7 +115,7 @@ class Supervisor:
     def hear(self) -> tuple[int, bytes] | None:
         """The next message of the server, None at its end."""
         try:
-            message = self.channel.recv(65536)
+            message = self.connection.recv(65536)
         except ConnectionResetError:  # it ended with something unread
             return None
         if not message:
@@ -113,15 +123,15 @@ class Supervisor:
         magic, version, kind, length = HEADER.unpack_from(message)
         body = message[HEADER.size :]
         assert (magic, version, length) == (MAGIC, VERSION, len(body))
-        if kind == FORK_BORN:
-            self.born.append(NUMBERS.unpack(body)[2])
+        if kind == FORK_STARTED:
+            self.forked.append(NUMBERS.unpack(body)[2])
         return kind, body
 
     def bear(self, rank: int, life: int = 1) -> int:
         heard = self.hear()
-        assert heard is not None and heard[0] == FORK_BORN, (heard, self.said())
+        assert heard is not None and heard[0] == FORK_STARTED, (heard, self.said())
         assert NUMBERS.unpack(heard[1])[:2] == (rank, life)
-        return self.born[-1]
+        return self.forked[-1]
 
     def cold(self) -> str:
         heard = self.hear()
@@ -129,7 +139,7 @@ class Supervisor:
         return heard[1].decode()
 
     def end(self) -> int:
-        """Of the server; the channel has ended then."""
+        """Of the server; the connection has ended then."""
         assert self.hear() is None
         return self.server.wait(PATIENCE)
 
@@ -143,17 +153,17 @@ class Supervisor:
             assert select.select([fd], [], [], PATIENCE)[0], f"{pid} does not end"
         finally:
             os.close(fd)
-        self.born.remove(pid)
+        self.forked.remove(pid)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def close(self) -> None:
-        self.channel.close()
+        self.connection.close()
         try:
             self.server.wait(PATIENCE)
         finally:
             self.server.kill()
             self.log.close()
-        for pid in list(self.born):
+        for pid in list(self.forked):
             os.kill(pid, signal.SIGKILL)
             self.reap(pid)
 
@@ -224,9 +234,14 @@ def test_descriptors_are_the_ones_that_were_handed_and_no_others(played: Supervi
     pids = [played.bear(rank) for rank in range(4)]
     for rank, driver in enumerate(drivers):
         fds = {int(fd): target for fd, target in facts_of(driver)["fds"].items()}
-        assert fds[0] == "/dev/null" and fds[1].endswith(f"/{rank}.out") and fds[2].endswith(f"/{rank}.err") and fds[3].startswith("socket:")
+        assert (
+            fds[0] == "/dev/null"
+            and fds[1].endswith(f"/{rank}.out")
+            and fds[2].endswith(f"/{rank}.err")
+            and fds[3].startswith("socket:")
+        )
         assert sorted(fds) == [0, 1, 2, 3], fds
-    # Nobody else has a worker's channel: each driver hears the end of its own worker.
+    # Nobody else has a worker's connection: each driver hears the end of its own worker.
     for rank, driver in enumerate(drivers):
         os.kill(pids[rank], signal.SIGKILL)
         assert played.reap(pids[rank]) == -signal.SIGKILL
@@ -247,7 +262,7 @@ def test_the_server_keeps_nothing_of_what_it_was_asked(played: Supervisor) -> No
 
     for rank in range(30):
         serve(rank)
-    for _ in range(1_000_000):  # what came with the last one is closed after the worker was born
+    for _ in range(1_000_000):  # what came with the last one is closed after the worker was forked
         if held() == ["0", "1", "2", "3"]:
             break
         os.sched_yield()
@@ -262,7 +277,9 @@ def test_signals_are_those_of_an_interpreter_that_was_just_started(played: Super
     with played.ask(0) as driver:
         pid = played.bear(0)
         facts = facts_of(driver)
-        assert [int(mask, 16) & ordinary for mask in facts["signals"].values()] == [int(mask, 16) & ordinary for mask in fresh]
+        assert [int(mask, 16) & ordinary for mask in facts["signals"].values()] == [
+            int(mask, 16) & ordinary for mask in fresh
+        ]
         os.kill(pid, signal.SIGTERM)  # nobody holds it back
         assert played.reap(pid) == -signal.SIGTERM
 
@@ -276,7 +293,7 @@ def test_workers_draw_numbers_of_their_own(played: Supervisor) -> None:
     assert len({fact["numpy"] for fact in facts}) == 8 and None not in {fact["numpy"] for fact in facts}
     for driver in drivers:
         driver.close()
-    for pid in list(played.born):
+    for pid in list(played.forked):
         assert played.reap(pid) == 0
 
 
@@ -287,10 +304,10 @@ def test_a_worker_whose_supervisor_has_gone_does_nothing(played: Supervisor) -> 
         assert driver.recv(1) == b""
 
 
-def test_the_server_ends_with_its_channel_and_its_workers_live_on(played: Supervisor) -> None:
+def test_the_server_ends_with_its_connection_and_its_workers_live_on(played: Supervisor) -> None:
     with played.ask(0) as driver:
         pid = played.bear(0)
-        played.channel.shutdown(socket.SHUT_WR)
+        played.connection.shutdown(socket.SHUT_WR)
         assert played.end() == 0
         facts_of(driver)
         driver.sendall(b"3")
@@ -315,7 +332,7 @@ def garbage(supervisor: Supervisor) -> dict[str, tuple[bytes, int]]:
         "more than it says": (good + b"x\0", 4),
         "another magic": (HEADER.pack(MAGIC + 1, VERSION, FORK_ONE, len(body)) + body, 4),
         "another version": (HEADER.pack(MAGIC, VERSION + 1, FORK_ONE, len(body)) + body, 4),
-        "another kind": (HEADER.pack(MAGIC, VERSION, FORK_BORN, len(body)) + body, 4),
+        "another kind": (HEADER.pack(MAGIC, VERSION, FORK_STARTED, len(body)) + body, 4),
         "no descriptors": (good, 0),
         "a descriptor too few": (good, 3),
         "a descriptor too many": (good, 5),
@@ -344,7 +361,9 @@ def test_a_module_that_cannot_be_imported_is_said(start: Start) -> None:
 
 
 def test_a_module_that_starts_threads_is_said(folder: Path, start: Start) -> None:
-    (folder / "threading_one.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n")
+    (folder / "threading_one.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n"
+    )
     supervisor = start(["threading_one"])
     assert supervisor.cold() == "RuntimeError: what it imports has started 1 threads, which a fork would not have"
     assert supervisor.end() == 0
@@ -377,11 +396,11 @@ def test_a_fork_that_fails_is_said_and_those_before_it_live(folder: Path, start:
     assert supervisor.cold() == "cannot fork: Resource temporarily unavailable"
     for rank, driver in enumerate(drivers):
         if rank < fails_at - 3:
-            assert facts_of(driver)["pid"] == supervisor.born[0]
+            assert facts_of(driver)["pid"] == supervisor.forked[0]
             driver.sendall(b"0")
-            assert supervisor.reap(supervisor.born[0]) == 0
+            assert supervisor.reap(supervisor.forked[0]) == 0
         else:
-            supervisor.channel.close()  # as the supervisor does then
+            supervisor.connection.close()  # as the supervisor does then
             assert driver.recv(1) == b""
         driver.close()
 
@@ -404,5 +423,5 @@ def test_a_server_that_is_killed_over_a_request_leaves_nothing_of_it(played: Sup
             played.server.kill()
             assert played.end() == -signal.SIGKILL
             assert second.recv(1) == b""  # what came along went with it
-        first.sendall(b"4")  # who was born before does not feel it
+        first.sendall(b"4")  # who was forked before does not feel it
         assert played.reap(pid) == 4

@@ -14,9 +14,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from chance import PROFILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from chance import PROFILE
 
 REPO = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("ROOST_JSON_DUMP", REPO / "build/tests/json_dump")).absolute()
@@ -125,11 +126,27 @@ documents = st.builds(
 
 # What JSON is made of, right and wrong; put together at random it is nearly JSON.
 PIECES = [
-    *(b"{ } [ ] : , \" \" \\ / ' # 0 1 -1 -0 00 +1 .5 1. 1.5 1e5 1E-5 1e 0x1 - true false null True None NaN".split()),
+    *(b'{ } [ ] : , " " \\ / \' # 0 1 -1 -0 00 +1 .5 1. 1.5 1e5 1E-5 1e 0x1 - true false null True None NaN'.split()),
     *(b'Infinity -Infinity "a" "b" "\\n" "\\u0061" "\\ud83e\\udd16" "\\ud83e" "\\udd16" "\\u0000" "\\x" "a":'.split()),
-    b" ", b"\n", b"\r\n", b"\t", b"\v", b"\0", b"\x1f", b"\x7f", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xef\xbb\xbf",
-    b"\xff", b"\xc3", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", "é€🤖".encode(),
-]  # fmt: skip
+    b" ",
+    b"\n",
+    b"\r\n",
+    b"\t",
+    b"\v",
+    b"\0",
+    b"\x1f",
+    b"\x7f",
+    b"\xc2\x85",
+    b"\xc2\xa0",
+    b"\xe2\x80\xa8",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\xc3",
+    b"\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    "é€🤖".encode(),
+]
 
 
 @st.composite

@@ -88,7 +88,9 @@ def flags(installed: Path, library_folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("form", ["shared", "static"])
-def test_the_example_builds_and_plans(tmp_path: Path, flags: dict[str, list[str]], library_folder: Path, form: str) -> None:
+def test_the_example_builds_and_plans(
+    tmp_path: Path, flags: dict[str, list[str]], library_folder: Path, form: str
+) -> None:
     program = tmp_path / "plan"
     # Where both are installed, the linker takes the shared one unless the other is named.
     words = ["-l:libroost.a" if form == "static" and word == "-lroost" else word for word in flags[form]]
@@ -108,12 +110,19 @@ def test_the_example_builds_and_plans(tmp_path: Path, flags: dict[str, list[str]
 def test_the_example_runs_a_plan(tmp_path: Path, flags: dict[str, list[str]], library_folder: Path) -> None:
     program = tmp_path / "launch"
     run("cc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", ROOT / "examples/launch.c", *flags["shared"], "-o", program)
-    env = os.environ | {"LD_LIBRARY_PATH": str(library_folder), "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_RUNTIME_DIR": str(tmp_path), "ROOST_PROGRAM": str(BUILD / "roost")}
+    env = os.environ | {
+        "LD_LIBRARY_PATH": str(library_folder),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+        "ROOST_PROGRAM": str(BUILD / "roost"),
+    }
     config = tmp_path / "config.yaml"
     config.write_text((ROOT / "examples/bandit.yaml").read_text().replace("build/bandit", str(BUILD / "bandit")))
     out = run(program, config, "1x3", env=env).splitlines()
     assert [line for line in out if line.endswith("is ready")] == ["env is ready", "rollout is ready", "actor is ready"]
-    assert sorted(line for line in out if "exited" in line) == sorted(f"{name} exited with 0" for name in ("actor/0", "rollout/0", "rollout/1", "env/0", "env/1"))
+    assert sorted(line for line in out if "exited" in line) == sorted(
+        f"{name} exited with 0" for name in ("actor/0", "rollout/0", "rollout/1", "env/0", "env/1")
+    )
     assert out[-1].startswith("ended with 0; logs are in ")
     [log] = (tmp_path / "state").rglob("actor/0/stdout.log")
     assert "step 5:" in log.read_text() and "lever 2 looks best" in log.read_text()
@@ -125,33 +134,97 @@ def test_the_example_runs_a_plan(tmp_path: Path, flags: dict[str, list[str]], li
 
 
 def test_the_shared_library_shows_only_its_own_names(library_folder: Path) -> None:
-    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library_folder / "libroost.so").splitlines()]
+    names = [
+        line.split()[-1] for line in run("nm", "-D", "--defined-only", library_folder / "libroost.so").splitlines()
+    ]
     assert names
     assert [name for name in names if not name.startswith("roost_")] == []
 
 
 def test_every_declared_function_is_there_and_no_other(include_folder: Path, library_folder: Path) -> None:
-    headers = "".join(path.read_text() for path in include_folder.glob("roost/*.h"))
+    headers = "".join(path.read_text() for path in include_folder.rglob("*.h"))
     declared = set(re.findall(r"ROOST_API\s[^;(]*?\b(roost_\w+)\(", headers))
-    shown = {line.split()[-1] for line in run("nm", "-D", "--defined-only", library_folder / "libroost.so").splitlines()}
+    shown = {
+        line.split()[-1] for line in run("nm", "-D", "--defined-only", library_folder / "libroost.so").splitlines()
+    }
     assert declared == shown
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_header_compiles_alone(include_folder: Path, tmp_path: Path, compiler: str) -> None:
     source = tmp_path / ("alone.cc" if compiler.startswith("c++") else "alone.c")
-    for header in sorted((include_folder / "roost").glob("*.h")):
+    headers = [path.relative_to(include_folder) for path in sorted(include_folder.rglob("*.h"))]
+    assert {Path("roost/roost.h"), Path("roost/engine/agent.h")} < set(headers)
+    for header in headers:
         # Twice, for its guard; the declaration because a file must not be empty.
-        source.write_text(f"#include <roost/{header.name}>\n#include <roost/{header.name}>\nextern int none;\n")
-        run(*compiler.split(), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{include_folder}", source)
+        source.write_text(f"#include <{header}>\n#include <{header}>\nextern int none;\n")
+        run(
+            *compiler.split(),
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-fsyntax-only",
+            f"-I{include_folder}",
+            source,
+        )
+
+
+def test_every_header_is_installed_and_includes_only_installed_ones(include_folder: Path) -> None:
+    found = {path.relative_to(include_folder).as_posix(): path.read_text() for path in include_folder.rglob("*.h")}
+    sources = {
+        path.relative_to(ROOT / "include").as_posix().removesuffix(".in") for path in (ROOT / "include").rglob("*.h*")
+    }
+    assert set(found) == sources
+    for name, text in found.items():
+        includes = re.findall(r"#include (\S+)", text)
+        assert [word for word in includes if word.startswith('"')] == [], name
+        assert {word[1:-1] for word in includes if word.startswith("<roost/")} <= set(found), name
+
+
+def test_roost_h_includes_all_that_is_for_users(include_folder: Path) -> None:
+    included = set(re.findall(r"#include <roost/(\S+)>", (include_folder / "roost/roost.h").read_text()))
+    assert included == {path.name for path in (include_folder / "roost").glob("*.h")} - {"roost.h", "export.h"}
+
+
+def test_what_can_fail_must_be_looked_at(include_folder: Path) -> None:
+    declared = [
+        text
+        for path in include_folder.rglob("*.h")
+        for text in re.findall(r"^ROOST_API [^;]*;", path.read_text(), re.M)
+    ]
+    failing = [
+        text
+        for text in declared
+        if "struct roost_error *err" in text or text.startswith("ROOST_API enum roost_code roost_")
+    ]
+    assert len(failing) > 50
+    assert [text for text in failing if "ROOST_MUST_USE" not in text] == []
 
 
 # What a door of the design lets through, by the folder that owns it.
 DOORS = {
     "base": {"write"},  # whole files, for those below
     "port": {"socket", "bind", "connect", "write"},  # TCP without a listener, and the lease files
-    "rpc": {"socket", "bind", "connect", "listen", "accept4", "socketpair", "write"},  # Unix sockets, waking who waits on them
-    "supervise": {"fork", "execve", "kill", "raise", "_exit", "sigaction", "signal", "write"},  # processes, their records
+    "rpc": {
+        "socket",
+        "bind",
+        "connect",
+        "listen",
+        "accept4",
+        "socketpair",
+        "write",
+    },  # Unix sockets, waking who waits on them
+    "supervise": {
+        "fork",
+        "execve",
+        "kill",
+        "raise",
+        "_exit",
+        "sigaction",
+        "signal",
+        "write",
+    },  # processes, their records
     "agent": {"write"},  # to the link
     "run": {"kill", "sigaction", "signal", "write"},  # a driver's signals, waking other runs, the page
     "topology": {"getaddrinfo"},  # names, for who asks
@@ -175,7 +248,20 @@ def test_the_library_never_prints_exits_or_reads_the_environment(library_folder:
     assert "malloc" in wanted["base"] and {"bind", "socket"} < wanted["port"], "nm was understood"
     forbidden = {
         *("exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "kill", "signal", "sigaction", "atexit"),
-        *("printf", "vprintf", "puts", "putchar", "fputs", "fputc", "fwrite", "fprintf", "vfprintf", "perror", "dprintf", "write"),
+        *(
+            "printf",
+            "vprintf",
+            "puts",
+            "putchar",
+            "fputs",
+            "fputc",
+            "fwrite",
+            "fprintf",
+            "vfprintf",
+            "perror",
+            "dprintf",
+            "write",
+        ),
         *("__printf_chk", "__fprintf_chk", "__vfprintf_chk", "__vprintf_chk", "__dprintf_chk"),
         *("stdout", "stderr", "stdin", "getenv", "secure_getenv", "setenv", "putenv", "environ", "setlocale", "syslog"),
         *("fork", "vfork", "execve", "execvp", "posix_spawn", "system", "popen", "getaddrinfo", "dlopen"),
@@ -188,7 +274,11 @@ def test_the_library_never_prints_exits_or_reads_the_environment(library_folder:
 def test_one_door_leads_to_the_resolver(library_folder: Path) -> None:
     """Names are looked up by who asks for it, in one place."""
     members = run("nm", "-A", "-u", library_folder / "libroost.a").splitlines()
-    asking = {line.split(":")[1] for line in members if line.split()[-1].split("@")[0] in ("getaddrinfo", "getnameinfo", "gethostbyname")}
+    asking = {
+        line.split(":")[1]
+        for line in members
+        if line.split()[-1].split("@")[0] in ("getaddrinfo", "getnameinfo", "gethostbyname")
+    }
     assert {name.removesuffix(".o") for name in asking} == {"topology_probe_names.c"}
 
 
@@ -227,7 +317,9 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("piece", ["%u,", "x%u"])
-def test_an_override_of_a_megabyte_is_refused(tmp_path: Path, flags: dict[str, list[str]], library_folder: Path, piece: str) -> None:
+def test_an_override_of_a_megabyte_is_refused(
+    tmp_path: Path, flags: dict[str, list[str]], library_folder: Path, piece: str
+) -> None:
     source = tmp_path / "large.c"
     source.write_text(LARGE_OVERRIDE)
     run("cc", "-std=gnu17", "-Wall", "-Wextra", source, *flags["shared"], "-o", tmp_path / "large")

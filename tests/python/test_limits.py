@@ -42,7 +42,9 @@ def run(*words: str | Path, memory: int = MEMORY, env: dict[str, str] | None = N
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     start = time.monotonic()
-    done = subprocess.run([ROOST, *words], input=stdin, env=env or {}, preexec_fn=limit, capture_output=True, timeout=WATCHDOG)
+    done = subprocess.run(
+        [ROOST, *words], input=stdin, env=env or {}, preexec_fn=limit, capture_output=True, timeout=WATCHDOG
+    )
     seconds = time.monotonic() - start
     return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), seconds)
 
@@ -70,7 +72,9 @@ def with_actor(placement: str, before: str = "", after: str = "") -> str:
 
 
 def with_components(lines: Iterator[str] | list[str], before: str = "", num_nodes: int = 1) -> str:
-    return f"{before}cluster:\n  num_nodes: {num_nodes}\n  component_placement:\n" + "".join(f"    {line}\n" for line in lines)
+    return f"{before}cluster:\n  num_nodes: {num_nodes}\n  component_placement:\n" + "".join(
+        f"    {line}\n" for line in lines
+    )
 
 
 def with_groups(groups: str, num_nodes: int = 1, before: str = "") -> str:
@@ -139,7 +143,9 @@ def copied_text() -> str:
     return with_components([f'a{i}: "0${{big}}"' for i in range(4000)], f'big: "{",2" * 30_000}"\n')
 
 
-@pytest.mark.parametrize("bomb", [alias_bomb, merge_bomb, interpolation_bomb, container_bomb, aliased_text, referenced_text, copied_text])
+@pytest.mark.parametrize(
+    "bomb", [alias_bomb, merge_bomb, interpolation_bomb, container_bomb, aliased_text, referenced_text, copied_text]
+)
 def test_a_small_file_cannot_become_a_large_one(tmp_path: Path, bomb: Callable[[], str]) -> None:
     done = check(tmp_path, bomb())
     assert done.code == 3, done
@@ -190,11 +196,20 @@ BEYOND = {
     "a text of 64 KiB and a byte": (with_actor("0", f"x: {'y' * (SCALAR_MAX + 1)}\n"), "65537 bytes"),
     "1025 anchors": (with_actor("0", "x:\n" + "".join(f"- &a{i} 0\n" for i in range(1025))), "anchors"),
     "100,000 anchors": (with_actor("0", "x: [" + ",".join(f"&{i} 0" for i in range(100_000)) + "]\n"), "anchors"),
-    "4097 components in one key": (with_components(["? " + ",".join(f"a{i}" for i in range(4097)), ": 0"]), "components"),
-    "30,000 components in one key": (with_components(["? " + ",".join(f"a{i}" for i in range(30_000))[:60_000], ": 0"]), "components"),
+    "4097 components in one key": (
+        with_components(["? " + ",".join(f"a{i}" for i in range(4097)), ": 0"]),
+        "components",
+    ),
+    "30,000 components in one key": (
+        with_components(["? " + ",".join(f"a{i}" for i in range(30_000))[:60_000], ": 0"]),
+        "components",
+    ),
     "2^24 + 1 processes": (with_actor("0:0-16777216"), "processes"),
     "2^24 + 1 processes in two components": (with_components(["a: 0:0-16777214", "b: 0-1"]), "together"),
-    "4096 components of 2^24 processes": (with_components(["? " + ",".join(f"a{i}" for i in range(4096)), ": 0:0-16777215"]), "together"),
+    "4096 components of 2^24 processes": (
+        with_components(["? " + ",".join(f"a{i}" for i in range(4096)), ": 0:0-16777215"]),
+        "together",
+    ),
     "a name of 64": (with_components([f"{'a' * 64}: 0"]), "component name"),
     "a name of 60 kB": (with_components([f"? {'a' * 60_000}", ": 0"]), "component name"),
     "a name of escapes": (with_components(['"\\e[31m\\a\\x00": 0']), "\\x1b[31m\\x07\\x00"),
@@ -224,7 +239,10 @@ BEYOND = {
     "UTF-16, big end first": (b"\xfe\xff" + with_actor("0").encode("utf-16-be"), "UTF-16"),
     "an unclosed interpolation of 60 kB": (with_actor(f'"{"${" * 30_000}"'), "without its '}'"),
     "environment defaults 5000 deep": (with_actor(f'"{"${oc.env:A," * 5000}0{"}" * 5000}"'), "interpolations"),
-    "30,000 variables looked up": (with_command(", ".join(f'"${{oc.env:V{i},0}}"' for i in range(30_000))), "environment variables"),
+    "30,000 variables looked up": (
+        with_command(", ".join(f'"${{oc.env:V{i},0}}"' for i in range(30_000))),
+        "environment variables",
+    ),
 }
 
 
@@ -262,10 +280,22 @@ def test_ranks_beyond_the_cluster_are_not_counted_one_by_one(tmp_path: Path) -> 
 
 MANY_FAULTS = {
     "100,000 duplicate keys": ("".join("k: 0\n" for _ in range(49_000)) + with_actor("0"), 3, 48_999),
-    "50,000 unknown keys": (with_actor("0").replace("  num", "".join(f"  k{i}: 0\n" for i in range(49_000)) + "  num", 1), 3, 49_000),
-    "300 components, each wrong": (with_components([f"a{i}: 9-{i}" for i in range(9)] + [f"b{i}: x" for i in range(291)]), 3, 300),
+    "50,000 unknown keys": (
+        with_actor("0").replace("  num", "".join(f"  k{i}: 0\n" for i in range(49_000)) + "  num", 1),
+        3,
+        49_000,
+    ),
+    "300 components, each wrong": (
+        with_components([f"a{i}: 9-{i}" for i in range(9)] + [f"b{i}: x" for i in range(291)]),
+        3,
+        300,
+    ),
     "30,000 entries that are no ranks": (with_actor(f'"{"x," * 30_000}"'), 3, 30_000),
-    "30,000 ranks that are not numbers": (with_groups(f"    - label: g\n      node_ranks: [{', '.join(['x'] * 30_000)}]\n"), 3, 30_000),
+    "30,000 ranks that are not numbers": (
+        with_groups(f"    - label: g\n      node_ranks: [{', '.join(['x'] * 30_000)}]\n"),
+        3,
+        30_000,
+    ),
 }
 
 
@@ -311,7 +341,11 @@ def test_an_override_of_64_kb_is_fine(tmp_path: Path) -> None:
 
 def test_overrides_are_limited_in_number(tmp_path: Path) -> None:
     assert check(tmp_path, with_actor("0"), *[f"x.k{i}=0" for i in range(1024)]).code == 0
-    refused(check(tmp_path, with_actor("0"), *[f"x.k{i}=0" for i in range(60_000)]), place="error: ", says="more than 1024 overrides")
+    refused(
+        check(tmp_path, with_actor("0"), *[f"x.k{i}=0" for i in range(60_000)]),
+        place="error: ",
+        says="more than 1024 overrides",
+    )
 
 
 def test_a_long_variable_is_refused(tmp_path: Path) -> None:
@@ -320,7 +354,9 @@ def test_a_long_variable_is_refused(tmp_path: Path) -> None:
     assert check(tmp_path, config, env={"BIG": evens(65_000)}).code == 0
 
 
-@pytest.mark.parametrize("spec", ["1x" + "9" * 100_000, "9" * 100_000 + "x8", "1048577x1", "1x1025", ",".join(["1048576x1"] * 3)])
+@pytest.mark.parametrize(
+    "spec", ["1x" + "9" * 100_000, "9" * 100_000 + "x8", "1048577x1", "1x1025", ",".join(["1048576x1"] * 3)]
+)
 def test_a_spec_that_is_too_large_is_refused(tmp_path: Path, spec: str) -> None:
     refused(check(tmp_path, with_actor("0"), "--cluster", spec), place="error: ", says="larger than 1048576 nodes")
 
@@ -341,8 +377,14 @@ SNAPSHOTS = {
     "a negative number": (snapshot(['{"num_accelerators": -1}']), "whole number"),
     "a fraction": (snapshot(['{"num_accelerators": 1.5}']), "whole number"),
     "too many accelerators": (snapshot(['{"num_accelerators": 1025}']), "1024"),
-    "a list of too many": (snapshot(['{"accelerators": [' + ", ".join(["{}"] * 1025) + "]}"]), "accelerators on one node"),
-    "too many robots": (snapshot(['{"hardware": [' + ", ".join(['{"type": "Franka"}'] * 4097) + "]}"]), "hardware entries"),
+    "a list of too many": (
+        snapshot(['{"accelerators": [' + ", ".join(["{}"] * 1025) + "]}"]),
+        "accelerators on one node",
+    ),
+    "too many robots": (
+        snapshot(['{"hardware": [' + ", ".join(['{"type": "Franka"}'] * 4097) + "]}"]),
+        "hardware entries",
+    ),
     "a string of 70 MB": ('{"x": "' + "y" * 70_000_000 + '"}', ""),
     "a key of 70 MB": ('{"' + "y" * 70_000_000 + '": 0}', ""),
     "200,000 duplicate keys": ("{" + ", ".join(['"k": 0'] * 200_000) + ', "cluster": 1}', ""),
@@ -396,73 +438,131 @@ def test_a_large_value_of_a_snapshot_that_is_skipped_costs_no_memory(tmp_path: P
 
 
 GROWTH: dict[str, tuple[Callable[[float], str], list[str]]] = {
-    "texts of ranks": (lambda part: with_components(filled(lambda i: f'a{i}: "{evens(60_000)}"', int(900_000 * part))), []),
-    "texts of one rank again and again": (lambda part: with_components(filled(lambda i: f'a{i}: "{"1," * 30_000}"', int(900_000 * part))), ["--cluster", "1x8"]),
-    "texts of garbage": (lambda part: with_components(filled(lambda i: f'a{i}: "{"x," * 30_000}"', int(900_000 * part))), []),
-    "texts of commas": (lambda part: with_components(filled(lambda i: f'a{i}: "{"," * 60_000}"', int(900_000 * part))), ["--cluster", "1x8"]),
-    "a list of ranks, falling": (
-        lambda part: with_groups(f"    - label: g\n      node_ranks: [{', '.join(str(2 * i) for i in range(int(90_000 * part), 0, -1))}]\n", 1_000_000),
+    "texts of ranks": (
+        lambda agent: with_components(filled(lambda i: f'a{i}: "{evens(60_000)}"', int(900_000 * agent))),
         [],
     ),
-    "unknown keys": (lambda part: with_actor("0").replace("  num", "".join(f"  k{i}: 0\n" for i in range(int(49_000 * part))) + "  num", 1), []),
-    "duplicate keys": (lambda part: "".join("k: 0\n" for _ in range(int(49_000 * part))) + with_actor("0"), []),
-    "one label again and again": (lambda part: with_actor(f'{{node_group: "{"node," * int(12_000 * part)}node", placement: 0}}'), ["--cluster", "1x8"]),
+    "texts of one rank again and again": (
+        lambda agent: with_components(filled(lambda i: f'a{i}: "{"1," * 30_000}"', int(900_000 * agent))),
+        ["--cluster", "1x8"],
+    ),
+    "texts of garbage": (
+        lambda agent: with_components(filled(lambda i: f'a{i}: "{"x," * 30_000}"', int(900_000 * agent))),
+        [],
+    ),
+    "texts of commas": (
+        lambda agent: with_components(filled(lambda i: f'a{i}: "{"," * 60_000}"', int(900_000 * agent))),
+        ["--cluster", "1x8"],
+    ),
+    "a list of ranks, falling": (
+        lambda agent: with_groups(
+            f"    - label: g\n      node_ranks: [{', '.join(str(2 * i) for i in range(int(90_000 * agent), 0, -1))}]\n",
+            1_000_000,
+        ),
+        [],
+    ),
+    "unknown keys": (
+        lambda agent: with_actor("0").replace(
+            "  num", "".join(f"  k{i}: 0\n" for i in range(int(49_000 * agent))) + "  num", 1
+        ),
+        [],
+    ),
+    "duplicate keys": (lambda agent: "".join("k: 0\n" for _ in range(int(49_000 * agent))) + with_actor("0"), []),
+    "one label again and again": (
+        lambda agent: with_actor(f'{{node_group: "{"node," * int(12_000 * agent)}node", placement: 0}}'),
+        ["--cluster", "1x8"],
+    ),
     "labels that are not there": (
-        lambda part: with_components(filled(lambda i: f'a{i}: {{node_group: "{"z," * 30_000}z", placement: 0}}', int(900_000 * part))),
+        lambda agent: with_components(
+            filled(lambda i: f'a{i}: {{node_group: "{"z," * 30_000}z", placement: 0}}', int(900_000 * agent))
+        ),
         ["--cluster", "1x8"],
     ),
     "labels that are not there among 4000": (
-        lambda part: with_groups("".join(f"    - {{label: g{i}, node_ranks: 0}}\n" for i in range(4000)))
-        + "".join(f'    a{i}: {{node_group: "{"z," * 30_000}z", placement: 0}}\n' for i in range(int(12 * part))),
+        lambda agent: (
+            with_groups("".join(f"    - {{label: g{i}, node_ranks: 0}}\n" for i in range(4000)))
+            + "".join(f'    a{i}: {{node_group: "{"z," * 30_000}z", placement: 0}}\n' for i in range(int(12 * agent)))
+        ),
         ["--cluster", "1x8"],
     ),
     "labels that are nearly there": (
-        lambda part: with_groups("".join(f"    - {{label: group{i}, node_ranks: 0}}\n" for i in range(4000)))
-        + "".join(f"    a{i}: {{node_group: grpup{i}, placement: 0}}\n" for i in range(int(4000 * part))),
+        lambda agent: (
+            with_groups("".join(f"    - {{label: group{i}, node_ranks: 0}}\n" for i in range(4000)))
+            + "".join(f"    a{i}: {{node_group: grpup{i}, placement: 0}}\n" for i in range(int(4000 * agent)))
+        ),
         ["--cluster", "1x8"],
     ),
-    "components": (lambda part: with_components([f"a{i}: 0" for i in range(int(4096 * part))]), ["--cluster", "1x8"]),
-    "groups": (lambda part: with_groups("".join(f"    - {{label: g{i}, node_ranks: 0}}\n" for i in range(int(4096 * part)))), ["--cluster", "1x8"]),
+    "components": (lambda agent: with_components([f"a{i}: 0" for i in range(int(4096 * agent))]), ["--cluster", "1x8"]),
+    "groups": (
+        lambda agent: with_groups("".join(f"    - {{label: g{i}, node_ranks: 0}}\n" for i in range(int(4096 * agent)))),
+        ["--cluster", "1x8"],
+    ),
     "groups with variables": (
-        lambda part: with_groups(
-            "".join(f"    - {{label: g{i}, node_ranks: {i}, env_configs: [{{node_ranks: {i}, env_vars: [A: b]}}]}}\n" for i in range(int(4000 * part))), 50_000
+        lambda agent: with_groups(
+            "".join(
+                f"    - {{label: g{i}, node_ranks: {i}, env_configs: [{{node_ranks: {i}, env_vars: [A: b]}}]}}\n"
+                for i in range(int(4000 * agent))
+            ),
+            50_000,
         ).replace("actor: 0", "actor: 10000-49999"),
         ["--cluster", "50000x1"],
     ),
     "robots": (
-        lambda part: with_groups(
+        lambda agent: with_groups(
             "    - label: g\n      node_ranks: 0\n      hardware:\n        type: Franka\n        configs:\n"
-            + "".join(f"          - {{node_rank: 0, robot_ip: 10.0.{i // 256}.{i % 256}}}\n" for i in range(int(4096 * part)))
+            + "".join(
+                f"          - {{node_rank: 0, robot_ip: 10.0.{i // 256}.{i % 256}}}\n" for i in range(int(4096 * agent))
+            )
         ),
         ["--cluster", "1x8"],
     ),
     "references into a large mapping": (
-        lambda part: with_command(
-            ", ".join(f'"${{x.k{i}}}"' for i in range(int(20_000 * part))), "x:\n" + "".join(f"  k{i}: v\n" for i in range(int(20_000 * part)))
+        lambda agent: with_command(
+            ", ".join(f'"${{x.k{i}}}"' for i in range(int(20_000 * agent))),
+            "x:\n" + "".join(f"  k{i}: v\n" for i in range(int(20_000 * agent))),
         ),
         [],
     ),
-    "references in one text": (lambda part: with_actor(f'"{"${v}" * int(16_000 * part)}"', "v: 0\n"), []),
-    "references in many texts": (lambda part: with_command(", ".join(filled(lambda i: f'"{"${v}" * 15_000}"', int(900_000 * part))), "v: 0\n"), []),
+    "references in one text": (lambda agent: with_actor(f'"{"${v}" * int(16_000 * agent)}"', "v: 0\n"), []),
+    "references in many texts": (
+        lambda agent: with_command(", ".join(filled(lambda i: f'"{"${v}" * 15_000}"', int(900_000 * agent))), "v: 0\n"),
+        [],
+    ),
     "a mapping merged": (
-        lambda part: with_actor("0", f"a: &a {{{', '.join(f'k{i}: 0' for i in range(int(10_000 * part)))}}}\nb: {{<<: *a}}\nc: {{<<: *a}}\n"),
+        lambda agent: with_actor(
+            "0",
+            f"a: &a {{{', '.join(f'k{i}: 0' for i in range(int(10_000 * agent)))}}}\nb: {{<<: *a}}\nc: {{<<: *a}}\n",
+        ),
         [],
     ),
     "commands": (
-        lambda part: with_components([f"a{i}: 0" for i in range(int(4096 * part))])
-        + "roost:\n  launch:\n"
-        + "".join(f"    a{i}: {{command: [x], after: [a{(i + 1) % int(4096 * part)}]}}\n" for i in range(int(4096 * part))),
+        lambda agent: (
+            with_components([f"a{i}: 0" for i in range(int(4096 * agent))])
+            + "roost:\n  launch:\n"
+            + "".join(
+                f"    a{i}: {{command: [x], after: [a{(i + 1) % int(4096 * agent)}]}}\n"
+                for i in range(int(4096 * agent))
+            )
+        ),
         [],
     ),
-    "ports": (lambda part: with_command("x") + "      ports:\n" + "".join(f"        p{i}: 1\n" for i in range(int(40_000 * part))), []),
-    "faults at the end of a long file": (lambda part: "#\n" * int(500_000 * part) + with_components([f"a{i}: x" for i in range(300)]), []),
-    "comments": (lambda part: "#\n" * int(500_000 * part), []),
-    "quotes": (lambda part: '"' * int(1_000_000 * part), []),
-    "directives": (lambda part: "".join(f"%YAML 1.{i}\n" for i in range(int(80_000 * part))), []),
-    "lines in a text": (lambda part: with_actor("0", "x: |\n" + "  y\n" * int(15_000 * part)), []),
-    "tabs": (lambda part: "\t" * int(1_000_000 * part), []),
-    "question marks in a flow": (lambda part: "{" + "?," * int(49_000 * part) + "}", []),
-    "a long line of keys": (lambda part: "{" + ", ".join(f"k{i}: 0" for i in range(int(49_000 * part))) + "}", []),
+    "ports": (
+        lambda agent: (
+            with_command("x") + "      ports:\n" + "".join(f"        p{i}: 1\n" for i in range(int(40_000 * agent)))
+        ),
+        [],
+    ),
+    "faults at the end of a long file": (
+        lambda agent: "#\n" * int(500_000 * agent) + with_components([f"a{i}: x" for i in range(300)]),
+        [],
+    ),
+    "comments": (lambda agent: "#\n" * int(500_000 * agent), []),
+    "quotes": (lambda agent: '"' * int(1_000_000 * agent), []),
+    "directives": (lambda agent: "".join(f"%YAML 1.{i}\n" for i in range(int(80_000 * agent))), []),
+    "lines in a text": (lambda agent: with_actor("0", "x: |\n" + "  y\n" * int(15_000 * agent)), []),
+    "tabs": (lambda agent: "\t" * int(1_000_000 * agent), []),
+    "question marks in a flow": (lambda agent: "{" + "?," * int(49_000 * agent) + "}", []),
+    "a long line of keys": (lambda agent: "{" + ", ".join(f"k{i}: 0" for i in range(int(49_000 * agent))) + "}", []),
 }
 
 

@@ -1,4 +1,4 @@
-"""Managers between real processes: attaching, locks and their ends, nonsense at the socket, keepers that go."""
+"""Managers between real processes: attaching, locks and their ends, nonsense at the socket, registry servers that go."""
 
 import json
 import os
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 import roost
 from engine import PATIENCE, ROOST, is_alive, wait_gone
 from puppets import Failed, Puppet, Theatre
-from roost import _managers, _roost
+from roost import _roost
+from roost._work import managers
 
 
 @pytest.fixture
@@ -58,7 +60,14 @@ CONFIG = {
         "component_placement": {"actor": "0-3", "rollout": "all"},
         "node_groups": [
             {"label": "a800", "node_ranks": 0, "env_configs": [{"node_ranks": 0, "env_vars": [{"A": "1"}]}]},
-            {"label": "arm", "node_ranks": "1", "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": "10.0.0.9", "disable_validate": True}]}},
+            {
+                "label": "arm",
+                "node_ranks": "1",
+                "hardware": {
+                    "type": "Franka",
+                    "configs": [{"node_rank": 1, "robot_ip": "10.0.0.9", "disable_validate": True}],
+                },
+            },
         ],
     }
 }
@@ -74,7 +83,9 @@ def test_another_process_sees_the_same_cluster(theatre: Theatre) -> None:
     assert "robot_ip" in other.do(shown) and "'A': '1'" in other.do(shown)
     assert other.do(f"{NODES}.get_nodes() == c.nodes and {NODES}.get_node_groups() == c.node_groups") is True
     assert other.do(f"{NODES}.get_cluster_config().component_placement") == "{'actor': '0-3', 'rollout': 'all'}"
-    assert other.do(f"roost.PackedPlacementStrategy(0, 1, node_group='a800').get_placement(c)[1].visible_accelerators") == ["1"]
+    assert other.do(
+        "roost.PackedPlacementStrategy(0, 1, node_group='a800').get_placement(c)[1].visible_accelerators"
+    ) == ["1"]
     assert other.do(f"{NODES}.get_master_ip()") == "127.0.0.1"
     assert other.do(f"{NODES}.get_master_port()") == driver.do(f"{NODES}.get_master_port()") >= 1024
     name, words, code = refused(other, f"{NODES}.get_num_gpus_per_node()")
@@ -82,25 +93,40 @@ def test_another_process_sees_the_same_cluster(theatre: Theatre) -> None:
 
 
 def test_a_cluster_of_a_file_and_one_without_a_config_attach_too(theatre: Theatre, tmp_path: Path) -> None:
-    (tmp_path / "train.yaml").write_text("cluster:\n  num_nodes: 1\n  component_placement: {actor: 0-1}\n  node_groups: [{label: g, node_ranks: 0}]\n")
+    (tmp_path / "train.yaml").write_text(
+        "cluster:\n  num_nodes: 1\n  component_placement: {actor: 0-1}\n  node_groups: [{label: g, node_ranks: 0}]\n"
+    )
     theatre.driver(f"cluster='1x2', cluster_cfg={str(tmp_path / 'train.yaml')!r}", "file")
     theatre.driver("cluster='3x8 AMD'", "plain")
     other = theatre.puppet()
-    assert other.do("[group.label for group in roost.Cluster(namespace='file').node_groups]") == ["g", "cluster", "node"]
+    assert other.do("[group.label for group in roost.Cluster(namespace='file').node_groups]") == [
+        "g",
+        "cluster",
+        "node",
+    ]
     assert other.do(f"{NODES}.get_cluster_config().node_groups[0].label") == "g"
-    assert theatre.puppet(ROOST_NAMESPACE="plain").do("roost.Cluster().get_node_info(2).accelerator_type.value") == "AMD_GPU"
-    assert theatre.puppet(ROOST_NAMESPACE="plain").do(f"{NODES}.get_num_gpus_per_node(), {NODES}.get_cluster_config()") == "(8, None)"
+    assert (
+        theatre.puppet(ROOST_NAMESPACE="plain").do("roost.Cluster().get_node_info(2).accelerator_type.value")
+        == "AMD_GPU"
+    )
+    assert (
+        theatre.puppet(ROOST_NAMESPACE="plain").do(f"{NODES}.get_num_gpus_per_node(), {NODES}.get_cluster_config()")
+        == "(8, None)"
+    )
 
 
 def test_which_run_is_meant_must_be_clear(theatre: Theatre) -> None:
     other = theatre.puppet()
     for code in ("roost.Cluster()", f"{NODES}.get_nodes()"):
         assert refused(other, code)[:2] == (
-            "EngineError", "no run of this user is alive (start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE; one on Ray is found with engine='ray')",
-        )  # fmt: skip
+            "EngineError",
+            "no run of this user is alive (start one with Cluster(num_nodes=...), or name it with ROOST_NAMESPACE; one on Ray is found with engine='ray')",
+        )
     theatre.driver()
     second = theatre.driver("cluster='1x1'")
-    assert refused(other, "roost.Cluster()")[1].startswith("2 runs of this user are alive: roost, roost_1 (name one of them")
+    assert refused(other, "roost.Cluster()")[1].startswith(
+        "2 runs of this user are alive: roost, roost_1 (name one of them"
+    )
     assert other.do("roost.Cluster(namespace='roost_1').num_accelerators") == 1
     assert other.do(f"{NODES}.get_num_gpus_per_node()") == 1  # managers of the Cluster of this process
     assert second.do(f"{NODES}.get_num_gpus_per_node()") == 1
@@ -114,10 +140,12 @@ def test_which_run_is_meant_must_be_clear(theatre: Theatre) -> None:
 def test_a_namespace_belongs_to_one_living_run(theatre: Theatre) -> None:
     first = theatre.driver(namespace="mine")
     second = theatre.puppet()
-    start = f"keeper = start_keeper(roost.Cluster(cluster='1x1'), {{!r}}, program={str(ROOST)!r})"
-    assert refused(second, start.format("mine"))[1].startswith("the namespace 'mine' belongs to a living run of this user")
+    start = f"registry_server = start_registry_server(roost.Cluster(cluster='1x1'), {{!r}}, program={str(ROOST)!r})"
+    assert refused(second, start.format("mine"))[1].startswith(
+        "the namespace 'mine' belongs to a living run of this user"
+    )
     assert "cannot be a namespace" in refused(second, start.format("a:b"))[1]
-    first.do("keeper.close()")
+    first.do("registry_server.close()")
     second.do(start.format("mine"))
     assert second.do(f"{NODES}.get_num_gpus_per_node()") == 1
 
@@ -207,9 +235,11 @@ def interrupt_with(act):
 
 def test_an_interrupted_wait_gives_back_what_was_granted_all_the_same(theatre: Theatre) -> None:
     driver, other, third = theatre.driver(), theatre.puppet(), theatre.puppet()
-    namespace = driver.do("keeper.namespace")
+    namespace = driver.do("registry_server.namespace")
     other.do(INTERRUPTS)
-    other.do(f"holder = _managers.KeeperTransport({namespace!r}); holder.call('DeviceLockManager.acquire_devices', ['h:0', [0]])")
+    other.do(
+        f"holder = managers.ServerTransport({namespace!r}); holder.call('DeviceLockManager.acquire_devices', ['h:0', [0]])"
+    )
     other.do(f"{DEVICES}.acquire_devices('o:0', [1])")
     other.do(f"locks = {DEVICES}")
     interrupted = "interrupt_with(lambda: holder.call('DeviceLockManager.release_devices', ['h:0', [0]])); locks.acquire_devices('o:0', [0, 1])"
@@ -220,11 +250,16 @@ def test_an_interrupted_wait_gives_back_what_was_granted_all_the_same(theatre: T
 
 def test_an_interrupted_lock_of_a_port_is_given_back(theatre: Theatre) -> None:
     driver, other = theatre.driver(), theatre.puppet()
-    keeper = driver.do("keeper.pid")
+    registry_server = driver.do("registry_server.pid")
     other.do(INTERRUPTS)
     other.do(f"ports = {PORTS}; ports.release(0, 'o:0', 5000)")  # it is connected
-    os.kill(keeper, signal.SIGSTOP)
-    assert refused(other, f"interrupt_with(lambda: os.kill({keeper}, signal.SIGCONT)); ports.acquire(0, 'o:0', 5000)")[0] == "KeyboardInterrupt"
+    os.kill(registry_server, signal.SIGSTOP)
+    assert (
+        refused(
+            other, f"interrupt_with(lambda: os.kill({registry_server}, signal.SIGCONT)); ports.acquire(0, 'o:0', 5000)"
+        )[0]
+        == "KeyboardInterrupt"
+    )
     assert driver.do(f"{PORTS}.acquire(0, 'd:0', 5000)") is True
 
 
@@ -286,7 +321,14 @@ def test_nonsense_and_floods_harm_nobody_else(theatre: Theatre) -> None:
     driver = theatre.driver()
     assert theatre.path().stat().st_mode & 0o777 == 0o600
     fine = theatre.connect()
-    for nonsense in (b"", b"{}", b"\x00\xff\xfe", b"[" * 1000, b'{"call": "' + b"x" * 100000 + b'", "args": []}', b"GET / HTTP/1.1"):
+    for nonsense in (
+        b"",
+        b"{}",
+        b"\x00\xff\xfe",
+        b"[" * 1000,
+        b'{"call": "' + b"x" * 100000 + b'", "args": []}',
+        b"GET / HTTP/1.1",
+    ):
         with theatre.connect() as client:
             assert "error" in ask(client, nonsense)
             assert ask(client, GET_IP) == {"value": "127.0.0.1"}
@@ -314,7 +356,7 @@ def test_nonsense_and_floods_harm_nobody_else(theatre: Theatre) -> None:
             pass
         assert 0 < sent < 1 << 26
         assert ask(fine, GET_IP) == {"value": "127.0.0.1"}
-        status = Path(f"/proc/{driver.do('keeper.pid')}/status").read_text()
+        status = Path(f"/proc/{driver.do('registry_server.pid')}/status").read_text()
         peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
         assert peak < 200_000  # kB, also under sanitizers
     assert driver.do(f"{NODES}.get_master_ip()") == "127.0.0.1"
@@ -324,9 +366,13 @@ def test_nonsense_and_floods_harm_nobody_else(theatre: Theatre) -> None:
 def test_many_requests_at_once_have_each_their_answer(theatre: Theatre) -> None:
     theatre.driver()
     with theatre.connect() as client:
-        client.sendall(b"".join(b'{"id": %d, "call": "NodeManager.get_master_ip", "args": []}\n' % i for i in range(500)))
+        client.sendall(
+            b"".join(b'{"id": %d, "call": "NodeManager.get_master_ip", "args": []}\n' % i for i in range(500))
+        )
         with client.makefile("rb") as answers:
-            assert [json.loads(answers.readline()) for _ in range(500)] == [{"id": i, "value": "127.0.0.1"} for i in range(500)]
+            assert [json.loads(answers.readline()) for _ in range(500)] == [
+                {"id": i, "value": "127.0.0.1"} for i in range(500)
+            ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
@@ -357,67 +403,72 @@ def test_another_user_is_turned_away() -> None:
             theatre.close()
 
 
-# --- keepers that go ---
+# --- registry servers that go ---
 
 
-def test_a_keeper_goes_with_its_driver(theatre: Theatre) -> None:
+def test_a_registry_server_goes_with_its_driver(theatre: Theatre) -> None:
     driver, other = theatre.driver(), theatre.puppet()
     other.do("roost.Cluster()")
     other.do(WORKERS)
     other.tell(f"{DEVICES}.acquire_devices('o:0', [0]), {DEVICES}.acquire_devices('p:0', [0])")
-    pid = driver.do("keeper.pid")
+    pid = driver.do("registry_server.pid")
     driver.kill()
     wait_gone([pid])
     assert not theatre.path().exists()
     with pytest.raises(Failed) as caught:
         other.hear()
-    assert caught.value.args[0] == "EngineError" and "the managers of namespace 'roost' are gone" in caught.value.args[1]
+    assert (
+        caught.value.args[0] == "EngineError" and "the managers of namespace 'roost' are gone" in caught.value.args[1]
+    )
     assert not list((theatre.runtime / "roost").glob("*.ports"))
     theatre.driver()  # the namespace is free again
     assert theatre.puppet().do(f"{NODES}.get_master_ip()") == "127.0.0.1"
 
 
-def test_a_keeper_goes_when_it_is_closed_though_a_child_has_a_copy_of_its_channel(theatre: Theatre) -> None:
+def test_a_registry_server_ends_when_closed_though_a_child_has_a_copy_of_its_socket(theatre: Theatre) -> None:
     driver = theatre.driver()
     child = driver.do("os.fork() or (signal.pause(), os._exit(0))")
-    pid = driver.do("keeper.pid")
-    driver.do("keeper.close()")
+    pid = driver.do("registry_server.pid")
+    driver.do("registry_server.close()")
     assert not is_alive(pid) and not theatre.path().exists()
-    assert driver.do("keeper.close()") is None
+    assert driver.do("registry_server.close()") is None
     os.kill(child, signal.SIGKILL)
 
 
-def test_a_child_of_the_driver_does_not_end_the_keeper(theatre: Theatre) -> None:
+def test_a_child_of_the_driver_does_not_end_the_registry_server(theatre: Theatre) -> None:
     driver = theatre.driver()
-    driver.do("child = os.fork()\nif child == 0:\n    keeper.close(); os._exit(0)\nos.waitpid(child, 0)")
+    driver.do("child = os.fork()\nif child == 0:\n    registry_server.close(); os._exit(0)\nos.waitpid(child, 0)")
     assert theatre.puppet().do(f"{NODES}.get_master_ip()") == "127.0.0.1"
 
 
-def test_a_keeper_that_was_killed_leaves_its_namespace(theatre: Theatre) -> None:
+def test_a_registry_server_that_was_killed_leaves_its_namespace(theatre: Theatre) -> None:
     driver = theatre.driver()
-    os.kill(driver.do("keeper.pid"), signal.SIGKILL)
+    os.kill(driver.do("registry_server.pid"), signal.SIGKILL)
     assert refused(driver, f"{NODES}.get_master_ip() and {NODES}.get_master_ip()")[0] == "EngineError"
     assert refused(theatre.puppet(), "roost.Cluster()")[1].startswith("no run of this user is alive")
     theatre.driver()
     assert theatre.puppet().do(f"{NODES}.get_master_ip()") == "127.0.0.1"
 
 
-def test_signals_of_a_terminal_end_a_keeper_cleanly(theatre: Theatre) -> None:
+def test_signals_of_a_terminal_end_a_registry_server_cleanly(theatre: Theatre) -> None:
     driver = theatre.driver()
-    pid = driver.do("keeper.pid")
+    pid = driver.do("registry_server.pid")
     os.kill(pid, signal.SIGTERM)
     wait_gone([pid])
     assert not theatre.path().exists()
 
 
 def test_a_program_that_is_not_roost_is_said(theatre: Theatre) -> None:
-    start = "start_keeper(roost.Cluster(cluster='1x1'), program={!r})"
+    start = "start_registry_server(roost.Cluster(cluster='1x1'), program={!r})"
     other = theatre.puppet()
-    assert "'/nowhere/roost' for the managers: No such file or directory (install the roost program" in refused(other, start.format("/nowhere/roost"))[1]
+    assert (
+        "'/nowhere/roost' for the managers: No such file or directory (install the roost program"
+        in refused(other, start.format("/nowhere/roost"))[1]
+    )
     name, words, code = refused(other, start.format("/bin/true"))
     assert (name, code) == ("EngineError", "engine") and words.startswith("the managers' process ended before it began")
     assert "is too long" in refused(theatre.puppet(XDG_RUNTIME_DIR="/" + "x" * 5000), start.format("/bin/true"))[1]
-    assert subprocess.run([ROOST, "--keeper"], timeout=PATIENCE).returncode == 2
+    assert subprocess.run([ROOST, "--registry-server"], timeout=PATIENCE).returncode == 2
 
 
 def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre) -> None:
@@ -433,9 +484,9 @@ def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre)
     assert not theatre.path().exists() and not theatre.path("mine").exists()
 
 
-def kill_keeper(driver: Puppet) -> int:
+def kill_registry_server(driver: Puppet) -> int:
     """That of its Cluster `c`; it is dead when this returns, and nobody has waited for it."""
-    pid: int = driver.do("c._link._keeper.pid")
+    pid: int = driver.do("c._link._registry_server.pid")
     os.kill(pid, signal.SIGKILL)
     driver.do(f"os.waitid(os.P_PID, {pid}, os.WEXITED | os.WNOWAIT)")
     return pid
@@ -443,21 +494,31 @@ def kill_keeper(driver: Puppet) -> int:
 
 def test_managers_that_were_killed_are_started_again_by_the_next_launch(theatre: Theatre) -> None:
     driver, other = theatre.puppet(), theatre.puppet()
-    driver.do("import logging; said = []; logging.getLogger('roost').addFilter(lambda it: said.append(it.getMessage()))")
-    driver.do("class W(roost.Worker):\n    def ask(self):\n        return roost.NodeManager.get_proxy().get_num_gpus_per_node()\n")
-    driver.do("launch = lambda name: W.create_group().launch(c, name=name, placement_strategy=roost.PackedPlacementStrategy(0, 1))")
+    driver.do(
+        "import logging; said = []; logging.getLogger('roost').addFilter(lambda it: said.append(it.getMessage()))"
+    )
+    driver.do(
+        "class W(roost.Worker):\n    def ask(self):\n        return roost.NodeManager.get_proxy().get_num_gpus_per_node()\n"
+    )
+    driver.do(
+        "launch = lambda name: W.create_group().launch(c, name=name, placement_strategy=roost.PackedPlacementStrategy(0, 1))"
+    )
     driver.do("c = roost.Cluster(cluster='1x2'); first = launch('first')")
     assert driver.do("first.ask().wait()") == [2, 2] and other.do("roost.Cluster().num_accelerators") == 2
-    pid = kill_keeper(driver)
+    pid = kill_registry_server(driver)
     # A forked process is not the one to start others.
     child = "child = os.fork()\nif child == 0:\n    os._exit(0 if c.namespace == 'roost' and not said else 1)\nassert os.waitpid(child, 0)[1] == 0"
     driver.do(child)
     assert driver.do("said") == []
     driver.do("second = launch('second')")
-    assert driver.do("said") == ["the managers of namespace 'roost' have ended and are started again: what was registered and locked there is lost"]
-    assert driver.do("[c.namespace, c._link._keeper.pid != %d]" % pid) == ["roost", True]
+    assert driver.do("said") == [
+        "the managers of namespace 'roost' have ended and are started again: what was registered and locked there is lost"
+    ]
+    assert driver.do("[c.namespace, c._link._registry_server.pid != %d]" % pid) == ["roost", True]
     assert driver.do("second.ask().wait()") == [2, 2]
-    assert "the managers of namespace 'roost' are gone (they were killed, or" in refused(driver, "first.ask().wait()")[1], "what it had there is lost"
+    assert (
+        "the managers of namespace 'roost' are gone (they were killed, or" in refused(driver, "first.ask().wait()")[1]
+    ), "what it had there is lost"
     assert driver.do("first.ask().wait()") == [2, 2], "workers of an earlier launch find the new ones"
     assert theatre.puppet().do("roost.Cluster().num_accelerators") == 2
     driver.do("first._close(), second._close()")
@@ -468,7 +529,7 @@ def test_managers_that_were_killed_come_back_elsewhere_when_their_namespace_is_t
     driver = theatre.puppet()
     driver.do("c = roost.Cluster(cluster='1x2')")
     assert driver.do("c.namespace") == "roost"
-    kill_keeper(driver)
+    kill_registry_server(driver)
     theatre.driver()
     assert driver.do("c.namespace") == "roost_1"
     assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 2
@@ -484,7 +545,9 @@ def test_workers_of_a_group_reach_the_managers(theatre: Theatre) -> None:
         "        workers.register_worker(address, roost.WorkerInfo(address, self._rank, node_port=100 + self._rank))\n"
         "        return roost.NodeManager.get_proxy().get_num_gpus_per_node(), roost.Cluster().num_nodes\n"
     )
-    driver.do("c = roost.Cluster(cluster='1x2'); g = W.create_group().launch(c, name='w', placement_strategy=roost.PackedPlacementStrategy(0, 1))")
+    driver.do(
+        "c = roost.Cluster(cluster='1x2'); g = W.create_group().launch(c, name='w', placement_strategy=roost.PackedPlacementStrategy(0, 1))"
+    )
     assert driver.do("g.tell().wait()") == [[2, 1], [2, 1]]
     assert other.do(f"[{WORKERS}.get_worker_info(f'w:{{rank}}').node_port for rank in range(2)]") == [100, 101]
     assert driver.do("g._close()") is None
@@ -496,13 +559,18 @@ def test_two_processes_have_no_groups_of_one_name(theatre: Theatre) -> None:
     for puppet in (first, second, third):
         puppet.do("class W(roost.Worker):\n    def pid(self):\n        return os.getpid()\n")
         puppet.do("c = roost.Cluster()" if puppet is not first else "c = roost.Cluster(cluster='1x4'); c.namespace")
-        puppet.do("launch = lambda: W.create_group().launch(c, name='m', placement_strategy=roost.PackedPlacementStrategy(0, 0))")
+        puppet.do(
+            "launch = lambda: W.create_group().launch(c, name='m', placement_strategy=roost.PackedPlacementStrategy(0, 0))"
+        )
     first.do("g = launch()")
     [pid] = first.do("g.pid().wait()")
     runs = sorted(theatre.runtime.parent.glob("state/roost/runs/*"))
     name, words, code = refused(second, "launch()")
     assert (name, code) == ("EngineError", "engine")
-    assert words == f"group 'm' is running already in namespace 'roost': process {first.pid} launched it (give this one another name, or close that one first)"
+    assert (
+        words
+        == f"group 'm' is running already in namespace 'roost': process {first.pid} launched it (give this one another name, or close that one first)"
+    )
     assert sorted(theatre.runtime.parent.glob("state/roost/runs/*")) == runs, "it is told before anything starts"
     assert second.do(f"{WORKERS}.get_worker_info('m:0') is not None") is True
     # A child that has a copy of the connection must not keep the name.
@@ -518,10 +586,10 @@ def test_two_processes_have_no_groups_of_one_name(theatre: Theatre) -> None:
         first.do("os.kill(child, signal.SIGKILL)")
 
 
-def test_nothing_is_left_open_by_many_keepers(theatre: Theatre) -> None:
+def test_nothing_is_left_open_by_many_registry_servers(theatre: Theatre) -> None:
     driver = theatre.puppet()
     driver.do("fds = lambda: len(os.listdir('/proc/self/fd'))")
-    once = f"k = start_keeper(roost.Cluster(cluster='1x1'), program={str(ROOST)!r}); {NODES}.get_master_ip(); k.close()"
+    once = f"k = start_registry_server(roost.Cluster(cluster='1x1'), program={str(ROOST)!r}); {NODES}.get_master_ip(); k.close()"
     driver.do(once)
     before = driver.do("fds()")
     driver.do(f"for _ in range(20):\n    {once}")
@@ -535,9 +603,14 @@ def test_addresses_have_one_form() -> None:
     address = roost.WorkerAddress("actor", (3, 1))
     assert address == roost.WorkerAddress("actor", [3, 1]) == roost.WorkerAddress.from_text("actor:3:1")
     assert hash(address) == hash(roost.WorkerAddress("actor", [3, 1]))
-    assert sorted([address, roost.WorkerAddress("actor", 3), roost.WorkerAddress("a", 9), roost.WorkerAddress("actor", 10)]) == [
-        roost.WorkerAddress("a", 9), roost.WorkerAddress("actor", 3), address, roost.WorkerAddress("actor", 10),
-    ]  # fmt: skip
+    assert sorted(
+        [address, roost.WorkerAddress("actor", 3), roost.WorkerAddress("a", 9), roost.WorkerAddress("actor", 10)]
+    ) == [
+        roost.WorkerAddress("a", 9),
+        roost.WorkerAddress("actor", 3),
+        address,
+        roost.WorkerAddress("actor", 10),
+    ]
     assert str(roost.WorkerAddress("actor")) == "actor" and roost.WorkerAddress("actor").rank == -1
     for bad in ("a:0", "", "a b"):
         with pytest.raises(roost.Error, match="cannot be the name of a group"):
@@ -549,7 +622,19 @@ def test_addresses_have_one_form() -> None:
 
 
 def test_records_go_as_json() -> None:
-    info = roost.WorkerInfo(roost.WorkerAddress("a", 1), 1, 2, 0, roost.AcceleratorType.NV_GPU.value, "A800", 3, "10.0.0.1", 5000, [0, 1], [{"type": "Franka"}])
+    info = roost.WorkerInfo(
+        roost.WorkerAddress("a", 1),
+        1,
+        2,
+        0,
+        roost.AcceleratorType.NV_GPU.value,
+        "A800",
+        3,
+        "10.0.0.1",
+        5000,
+        [0, 1],
+        [{"type": "Franka"}],
+    )
     group = roost.CollectiveGroupInfo("pair", [info])
     assert roost.WorkerInfo.from_json(json.loads(json.dumps(info.to_json()))) == info
     assert roost.CollectiveGroupInfo.from_json(json.loads(json.dumps(group.to_json()))) == group
@@ -558,7 +643,7 @@ def test_records_go_as_json() -> None:
 
 def test_an_engine_can_bring_its_own_transport() -> None:
     registry = _roost.Registry('{"nodes": [{"num_accelerators": 2}], "master_ip": "10.1.1.1"}')
-    _managers.set_transport(_managers.RegistryTransport(registry, 1))
+    managers.set_transport(managers.RegistryTransport(registry, 1))
     try:
         assert roost.NodeManager.get_proxy().get_master_ip() == "10.1.1.1"
         info = roost.WorkerInfo(roost.WorkerAddress("a", 0), 0)
@@ -574,7 +659,7 @@ def test_an_engine_can_bring_its_own_transport() -> None:
         with pytest.raises(roost.Timeout, match="nobody else can answer"):
             locks.acquire_devices("b:0", [0])
     finally:
-        _managers.set_transport(None)
+        managers.set_transport(None)
 
 
 def test_a_registry_tells_later_what_was_waited_for() -> None:

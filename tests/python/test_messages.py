@@ -48,44 +48,51 @@ HELPERS = {
     "refuse": ([3], "does not describe a cluster: {}"),
 }
 # Variables that hold a part of a sentence.
-VARIABLES = {"fault": "with auto_scheduler {}", "refusal": "this entry is not composed: {}"}
+VARIABLES = {
+    "fault": "with auto_scheduler {}",
+    "refusal": "this entry is not composed: {}",
+    "no_accelerator_hint": "  = {}",
+}
 
 # Files whose texts no run of `check` or `plan` reaches.
 OTHER_FILES = {
+    "src/command/settings.c": "the program reports them as wrong usage; src/command/settings_test.c has all of them",
     "src/command/commands.c": "`plan --commands` wants no command; src/command/commands_test.c has all of them with their cures",
-    "src/registry/cl*.c": "needs a living keeper; src/registry/client_test.c",
+    "src/registry/cl*.c": "needs a living registry server; src/registry/client_test.c",
     "src/registry/connection.c": "no descriptors for a connection",
-    "src/registry/namespaces.c": "needs a living keeper; tests/python/test_managers.py",
+    "src/registry/namespaces.c": "needs a living registry server; tests/python/test_managers.py",
     "src/command/worker_address.c": "only requests of managers, and groups; src/registry/registry_test.c",
     "src/registry/*.c": "only requests of managers; src/registry/registry_test.c has all of them",
     "src/run/group_name.c": "needs a living group; tests/python/test_managers.py",
-    "src/run/keeper_start.c": "needs a keeper; tests/python/test_managers.py, or no descriptors",
-    "src/supervise/keeper.c": "a full runtime directory",
-    "src/base/json_*.c": "src/base/json_reader_test.c has all of them with their places",
+    "src/run/registry_server_start.c": "needs a registry server; tests/python/test_managers.py, or no descriptors",
+    "src/supervise/registry_server.c": "a full runtime directory",
+    "src/json/json_*.c": "src/json/json_reader_test.c has all of them with their places",
     "src/placement/strategy.c": "only the C and Python strategy classes; src/placement/strategy_test.c",
-    "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/parts_test.c",
-    "src/topology/parts.c": "only clusters that Python objects describe; src/topology/parts_test.c",
+    "src/topology/accelerator.c": "only nodes that Python objects describe; src/topology/described_test.c",
+    "src/topology/described.c": "only clusters that Python objects describe; src/topology/described_test.c",
     "src/base/private_*.c": "what a run meets on this machine; src/base/private_dir_test.c has the whole matrix",
     "src/port/*.c": "the same; src/port/leases_test.c and leases_race_test.c",
     "src/rpc/*.c": "only calls between processes; src/rpc/links_test.c and worker_test.c",
     "src/bundle/order.c": "only C and Python sort bundles; src/bundle/order_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
-    "src/cli/logs_view.c": "needs a run with logs; src/cli/logs_view_test.c",
-    "src/agent/part_start.c": "a node of a run; src/agent/part_test.c, or no descriptors",
-    "src/run/run_parts_ports.c": "a node that does not answer; tests/python/test_parts_birth.py",
-    "src/agent/ray_join.c": "a bridge that talks nonsense; tests/python/test_parts_birth.py",
+    "src/cli/screen/logs_view.c": "needs a run with logs; src/cli/screen/logs_view_test.c",
+    "src/agent/agent_start.c": "a node of a run; src/agent/agent_test.c, or no descriptors",
+    "src/run/run_agents_ports.c": "a node that does not answer; tests/python/test_agents_start.py",
+    "src/agent/ray_join.c": "a bridge that talks nonsense; tests/python/test_agents_start.py",
 }
 # Texts that no run of `check` or `plan` reaches.
 OTHER_TEXTS = {
-    "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld": "depends on the machine; docs/run.md",
-    "joining the Ray cluster": "on a terminal; tests/python/test_parts_birth.py",
+    "'%%{%s}' is a list of %d addresses: %zu bytes, more than a word may have (%d)": "needs leased ports; src/command/commands_test.c",
+    "let the process read the file that ROOST_ADDRESSES_..._FILE names": "its cure",
+    "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld": "depends on the machine; docs/reference/run.md",
+    "joining the Ray cluster": "on a terminal; tests/python/test_agents_start.py",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is running but cannot be reached: %s": "the same",
     "`roost stop --now %s` ends it; 0 in %s/cgroup.freeze lets it go on": "its cure when the run is frozen; tests/python/test_engine_guards.py",
     "try again, or end the program that started it": "its cure, when there is no answer for half a minute",
     "set XDG_RUNTIME_DIR as it was where the run was started, or end the program that started it": "its other cure",
     "cannot open the run '%s': %s": "a run that is removed while it is looked at",
-    "cannot write the logs: %s": "src/cli/logs_view_test.c",
+    "cannot write the logs: %s": "src/cli/screen/logs_view_test.c",
     "cannot show the logs of the run: %s": "no memory, or no descriptors, after the run has started",
     "cannot find a fresh run id: %s": "sixteen ids in a row that are taken",
     "remove old runs from the log directory": "its cure",
@@ -102,7 +109,7 @@ OTHER_TEXTS = {
     "let `program` name the roost that came with this library": "its cure",
     "cannot find the working directory: %s": "a working directory that was removed",
     "write roost.logs.dir as an absolute path": "its cure",
-    "cannot make the channel to the supervisor: %s": "src/run/run_test.c",
+    "cannot make the socket to the supervisor: %s": "src/run/run_test.c",
     "cannot open /dev/null: %s": "tests/python/test_engine_refusals.py; its cure and those of others are in src/base/cure_test.c",
     "a group of %d processes needs %d open files in its managers (two for each), but they may have %d": "tests/python/test_worker_life.py, with its cure",
     "a group of %d processes needs %d open files here (one for each, and %d are open), but this process may have %d": "tests/python/test_worker_life.py, with its cure",
@@ -113,12 +120,12 @@ OTHER_TEXTS = {
     "cannot write to '%s': %s": "a full runtime directory; src/base/cure_test.c has its cures",
     "the supervisor of the run gives no answer": "a minute without an answer",
     "the machine is very busy: try again": "its cure",
-    "stopped before it began": "tests/python/test_parts_birth.py",
+    "stopped before it began": "tests/python/test_agents_start.py",
     "nothing of it is left": "its cure",
-    "run %s is still starting": "tests/python/test_parts_birth.py",
+    "run %s is still starting": "tests/python/test_agents_start.py",
     "wait until it runs, end it where it was started, or name another one; `roost ps` lists them": "its cure",
     "%s: stopped before it began": "the same, as the program says it",
-    "the part of the run on %s is lost: %.*s": "needs a node; tests/python/test_parts_birth.py",
+    "the agent on %s is lost: %.*s": "needs a node; tests/python/test_agents_start.py",
     "`ray status` lists the nodes": "its cure",
     "run it from a folder that is there, with a shorter path": "the cure of a working directory that was removed, on Ray",
     "out of memory": "tests/nomem fails every allocation in turn",
@@ -126,9 +133,9 @@ OTHER_TEXTS = {
     "no cluster to plan against": "roost_cluster_new without a config and a text, from C and Python only",
     "pass --cluster 2x8, a snapshot, or local": "its cure",
     "the config was read without what model-parallel placement needs": "roost_plan_new with other options than the config's",
-    "%lld is what YAML readers make of %lld:%lld; if that is what the file says, resource and process were lost": "composed configs, from C and Python only; src/config/config_groups_test.c",
+    "%lld is what YAML readers make of %lld:%lld; if that is what the file says, resource and process were lost": "composed configs, from C and Python only; src/config/config_node_groups_test.c",
     'write "%lld:%lld" in quotes there': "its cure",
-    "'num_nodes' must be a positive integer, or 0 for all nodes, not %d": "roost_cluster_options.num_nodes, from C and Python only; src/topology/parts_test.c",
+    "'num_nodes' must be a positive integer, or 0 for all nodes, not %d": "roost_cluster_options.num_nodes, from C and Python only; src/topology/described_test.c",
     "num_nodes is asked to be %d, but the config says %d": "the same",
     "the config declares node group '%s', but there is no node group '%s' in the cluster": "a cluster made without the config, from C and Python only; src/placement/plan_again_test.c",
     "make the cluster with this config: pass it to Cluster as cluster_cfg": "its cure",
@@ -193,7 +200,10 @@ def literals(argument: list[str]) -> Iterator[str]:
 def pattern_of(text: str) -> str:
     """A printf format as a regular expression."""
     pieces = re.split(r"(%(?:%|[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j|t)?[a-zA-Z]))", text)
-    return "".join("%" if piece == "%%" else ".*?" if piece.startswith("%") and len(piece) > 1 else re.escape(piece) for piece in pieces)
+    return "".join(
+        "%" if piece == "%%" else ".*?" if piece.startswith("%") and len(piece) > 1 else re.escape(piece)
+        for piece in pieces
+    )
 
 
 def sayings_of(path: Path) -> Iterator[Saying]:
@@ -231,7 +241,10 @@ def all_sayings() -> list[Saying]:
 def all_answers() -> list[tuple[str, list[str], str]]:
     """(sentence, words of the command, both streams) of every command in the transcripts."""
     runs = ((case.sentence, run) for path in topics() for case in read(path) for run in case.runs)
-    return [(sentence, command_of(run.line, "", "").words, (run.answer.stdout + run.answer.stderr).decode(errors="replace")) for sentence, run in runs]
+    return [
+        (sentence, command_of(run.line, "", "").words, (run.answer.stdout + run.answer.stderr).decode(errors="replace"))
+        for sentence, run in runs
+    ]
 
 
 @cache
@@ -242,7 +255,9 @@ def all_texts() -> str:
 def test_every_message_has_a_case() -> None:
     sayings = [saying for saying in all_sayings() if saying.text != "%s" and not is_elsewhere(saying)]
     assert len(sayings) > 200, "the sources changed their way of saying things"
-    missing = {f"{saying.where}: {saying.text}" for saying in sayings if not re.search(saying.pattern, all_texts(), re.M)}
+    missing = {
+        f"{saying.where}: {saying.text}" for saying in sayings if not re.search(saying.pattern, all_texts(), re.M)
+    }
     assert sorted(missing) == []
 
 
@@ -264,7 +279,12 @@ def uncured(text: str) -> Iterator[str]:
 
 
 def test_every_error_has_a_cure() -> None:
-    missing = [f"{sentence}: {error}" for sentence, words, text in all_answers() if "--json" not in words for error in uncured(text)]
+    missing = [
+        f"{sentence}: {error}"
+        for sentence, words, text in all_answers()
+        if "--json" not in words
+        for error in uncured(text)
+    ]
     assert missing == []
 
 
@@ -278,7 +298,9 @@ def words_of(macro: str) -> list[str]:
 def test_every_code_and_warning_that_a_planner_says_is_in_a_json_case() -> None:
     expected = "\n".join(text for _, words, text in all_answers() if words[:1] == ["check"] and "--json" in words)
     not_planning = {"memory", "engine", "lease", "access", "timeout", "bug", "worker"}
-    words = [word for word in words_of("ROOST_ERROR_MAP") if word not in not_planning] + [word for word in words_of("ROOST_WARNING_MAP") if word not in ("bind", "interfaces")]  # of `run`, which has no --json
+    words = [word for word in words_of("ROOST_ERROR_MAP") if word not in not_planning] + [
+        word for word in words_of("ROOST_WARNING_MAP") if word not in ("bind", "interfaces")
+    ]  # of `run`, which has no --json
     assert {"rank", "fit", "io", "reading", "idle"} < set(words)
     assert [word for word in words if f'"code": "{word}"' not in expected] == []
 
@@ -290,5 +312,12 @@ def test_a_full_disk_is_said() -> None:
         ("--help",): "roost: cannot write to standard output\n",
     }.items():
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([ROOST, *words], stdout=full, stderr=subprocess.PIPE, env={}, input=b"cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\n", timeout=60)
+            done = subprocess.run(
+                [ROOST, *words],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env={},
+                input=b"cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\n",
+                timeout=60,
+            )
         assert (done.returncode, done.stderr.decode()) == (5, said)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from ray_cluster import WAIT, RayCluster, last_json
 from ray_four import script, wait_line
 from test_worker_seeds import SEEDS, TORCH, with_our_import
@@ -51,7 +52,7 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
             "master": [engine.master_address, engine.master_port],
             "again": [Cluster().num_nodes, Cluster(num_nodes=4, engine="ray").namespace == engine.namespace],
             "refused": refused,
-            "keepers": [node.node_rank for node in cluster.nodes for entry in roost._ray_cluster.state().actors().values() if entry["ActorClassName"] == "PortKeeper" and entry["State"] == "ALIVE" and entry["Address"]["NodeID"] == node.ray_id],
+            "port holders": [node.node_rank for node in cluster.nodes for entry in roost._ray.join.state().actors().values() if entry["ActorClassName"] == "PortHolder" and entry["State"] == "ALIVE" and entry["Address"]["NodeID"] == node.ray_id],
         }))
         """)
     )
@@ -64,8 +65,10 @@ def test_a_cluster_is_seen_in_node_order_and_by_whoever_attaches(four: RayCluste
     assert seen["other"].strip() == seen["mine"] and seen["held"]
     assert seen["master"][0] == "127.0.0.2" and 20000 <= seen["master"][1] < 32768
     assert seen["again"] == [4, True]
-    assert seen["keepers"] == [1]  # its own node's ports the driver leases itself
-    assert seen["refused"].startswith("this process has a run on Ray already, in namespace 'roost', for a Cluster with other arguments")
+    assert seen["port holders"] == [1]  # its own node's ports the driver leases itself
+    assert seen["refused"].startswith(
+        "this process has a run on Ray already, in namespace 'roost', for a Cluster with other arguments"
+    )
     assert four.left() == [[], [], 0] and four.kept() == []
 
 
@@ -104,19 +107,43 @@ def test_variables_and_calls_are_those_of_the_local_engine(four: RayCluster) -> 
     )
     (local, local_answers, local_errors, _), (remote, answers, errors, reserved) = seen
     names = {name for group in local for rank in group for name in rank if name.startswith("ROOST_")} | {
-        "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "GROUP_NAME", "WORKER_NAME", "CLUSTER_NODE_RANK", "NODE_LOCAL_RANK",
-        "NODE_LOCAL_WORLD_SIZE", "LOCAL_ACCELERATOR_RANK", "VISIBLE_DEVICES", "LOCAL_HARDWARE_RANKS", "NODE_GROUP_LABEL", "ACCELERATOR_TYPE", "ACCELERATOR_MODEL",
-        "ISOLATE_ACCELERATOR", "CATCH_SYSTEM_FAILURE", "RAY_ACTOR", "CUDA_VISIBLE_DEVICES", "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "NCCL_CUMEM_ENABLE",
-        "EGL_DEVICE_ID", "MUJOCO_EGL_DEVICE_ID", "FAR",
-    }  # fmt: skip
-    ours = {"ROOST_CHANNEL", "ROOST"}  # of the local engine's own channel, and of this test
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "GROUP_RANK",
+        "GROUP_NAME",
+        "WORKER_NAME",
+        "CLUSTER_NODE_RANK",
+        "NODE_LOCAL_RANK",
+        "NODE_LOCAL_WORLD_SIZE",
+        "LOCAL_ACCELERATOR_RANK",
+        "VISIBLE_DEVICES",
+        "LOCAL_HARDWARE_RANKS",
+        "NODE_GROUP_LABEL",
+        "ACCELERATOR_TYPE",
+        "ACCELERATOR_MODEL",
+        "ISOLATE_ACCELERATOR",
+        "CATCH_SYSTEM_FAILURE",
+        "RAY_ACTOR",
+        "CUDA_VISIBLE_DEVICES",
+        "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES",
+        "NCCL_CUMEM_ENABLE",
+        "EGL_DEVICE_ID",
+        "MUJOCO_EGL_DEVICE_ID",
+        "FAR",
+    }
+    ours = {"ROOST_CALL_SOCKET", "ROOST"}  # of the local engine's own connection, and of this test
     for one, other in zip(local, remote, strict=True):
         for rank, (here, there) in enumerate(zip(one, other, strict=True)):
             for name in sorted(names - RUN_DEPENDENT - ours):
                 assert here.get(name) == there.get(name), (rank, name)
             assert all(there.get(name) for name in RUN_DEPENDENT), there
     assert [rank["CUDA_VISIBLE_DEVICES"] for rank in remote[0]] == ["6", "7", "0", "1"]
-    assert [rank["MASTER_ADDR"] for rank in remote[0]] == ["127.0.0.2"] * 4 and {rank["MASTER_ADDR"] for rank in remote[2]} == {"127.0.0.3"}
+    assert [rank["MASTER_ADDR"] for rank in remote[0]] == ["127.0.0.2"] * 4 and {
+        rank["MASTER_ADDR"] for rank in remote[2]
+    } == {"127.0.0.3"}
     assert not any("OMP_NUM_THREADS" in rank for group in remote for rank in group)  # Ray sets it for its own
     assert remote[2][0]["FAR"] == "yes" and remote[2][0]["PATH"].startswith("/far/bin:") and "FAR" not in remote[0][0]
     assert answers == local_answers == [[11, 12, 13, 14], [17, 15]]
@@ -150,7 +177,7 @@ def test_nothing_is_left_of_a_driver_that_is_killed_and_others_see_its_devices(f
                 found.append(str(error))
         import logging
         logging.getLogger("roost").addFilter(lambda record: found.append(record.getMessage()) or True)
-        cluster._engine_link()._reserved()._is_reserving = False
+        cluster._engine_link().reserver()._is_reserving = False
         found.append(Small.create_group().launch(cluster, FlexiblePlacementStrategy([[9]]), name="sharing").add(1).wait())
         print(json.dumps(found))
         """)
@@ -166,9 +193,14 @@ def test_nothing_is_left_of_a_driver_that_is_killed_and_others_see_its_devices(f
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.communicate(timeout=WAIT)
     assert {clash[0], namespace} == {"roost", "roost_1"}
-    assert f"accelerators are in use by run {run} of " in clash[1] and f"in namespace '{namespace}' (node 0 (127.0.0.2): 6; node 1 (127.0.0.3): 1)" in clash[1]
+    assert (
+        f"accelerators are in use by run {run} of " in clash[1]
+        and f"in namespace '{namespace}' (node 0 (127.0.0.2): 6; node 1 (127.0.0.3): 1)" in clash[1]
+    )
     assert clash[2] == [1]
-    assert clash[3].startswith(f"accelerators are in use by run {run} of ") and clash[3].endswith("(node 1 (127.0.0.3): 1); they are shared, as roost.ray.reserve is false")
+    assert clash[3].startswith(f"accelerators are in use by run {run} of ") and clash[3].endswith(
+        "(node 1 (127.0.0.3): 1); they are shared, as roost.ray.reserve is false"
+    )
     assert clash[4:] == [[1]]
     assert four.left() == [[], [], 0] and four.kept() != []  # nobody was there to tidy up; the next run is
 
@@ -178,7 +210,7 @@ def test_devices_are_reserved_once_and_what_others_hold_is_waited_for_within_a_b
     seen = four.drive(
         script("""
         from ray.util.placement_group import placement_group_table, remove_placement_group, placement_group
-        from roost._errors import Timeout
+        from roost._plan.errors import Timeout
         config = {"cluster": {"num_nodes": 4, "component_placement": {"actor,rollout": "0-15", "critic": "16-19"}}}
         cluster = Cluster(cluster_cfg=config, engine="ray")
         placement = roost.ComponentPlacement(config, cluster)
@@ -186,7 +218,7 @@ def test_devices_are_reserved_once_and_what_others_hold_is_waited_for_within_a_b
         found = [[entry["bundles"] for entry in placement_group_table().values() if entry["state"] == "CREATED"], ray.available_resources()["GPU"]]
         other = placement_group([{"GPU": 5, "node:127.0.0.5": 0.001}])
         assert other.wait(60)
-        import logging, roost._ray_reserve as reserve
+        import logging, roost._ray.reserve as reserve
         reserve.SAY_EVERY, said = 1.5, []
         logging.getLogger("roost").addFilter(lambda record: said.append(record.getMessage()) or True)
         start = time.monotonic()
@@ -229,12 +261,21 @@ def test_devices_are_reserved_once_and_what_others_hold_is_waited_for_within_a_b
     )
     (bundles,), free = seen[:2]
     assert sorted(bundle["GPU"] for bundle in bundles.values()) == [4, 8, 8] and free == 12
-    assert seen[2].startswith("the accelerators of the run were not free after 3 seconds: node 3 (127.0.0.5) has 3 of 8 free, 4 are wanted")
+    assert seen[2].startswith(
+        "the accelerators of the run were not free after 3 seconds: node 3 (127.0.0.5) has 3 of 8 free, 4 are wanted"
+    )
     assert seen[3] == ["waiting for accelerators"] and seen[4] == [] and seen[5] == [0]
-    assert seen[6].startswith("the accelerators of this run are no longer reserved: its placement group ") and "was removed by somebody else" in seen[6]
-    assert seen[6].endswith("(they are reserved anew, but Ray may have given them to others meanwhile: see `ray status`, then launch again)")
+    assert (
+        seen[6].startswith("the accelerators of this run are no longer reserved: its placement group ")
+        and "was removed by somebody else" in seen[6]
+    )
+    assert seen[6].endswith(
+        "(they are reserved anew, but Ray may have given them to others meanwhile: see `ray status`, then launch again)"
+    )
     assert seen[7:9] == [[0], [[0, 1, 2, 3], 8]]
-    assert seen[9].startswith("the placement group of this run, ") and seen[9].endswith("was removed by somebody else while it waited (launch again)")
+    assert seen[9].startswith("the placement group of this run, ") and seen[9].endswith(
+        "was removed by somebody else while it waited (launch again)"
+    )
     assert four.kept() == []
 
 
@@ -243,7 +284,9 @@ def test_the_sessions_of_seed_001_run_as_they_stand(four: RayCluster) -> None:
     names = ["flexible", "packed", "node"]
     (four.folder / "torch.py").write_text(TORCH)
     for name in names:
-        (four.folder / f"{name}.txt").write_text(with_our_import((SEEDS / "001_17cd740334cacf71" / f"{name}-workers.txt").read_text()))
+        (four.folder / f"{name}.txt").write_text(
+            with_our_import((SEEDS / "001_17cd740334cacf71" / f"{name}-workers.txt").read_text())
+        )
     done = four.run(
         """if True:
         import doctest, json, sys
@@ -257,14 +300,23 @@ def test_the_sessions_of_seed_001_run_as_they_stand(four: RayCluster) -> None:
         ROOST_ENGINE="ray",
     )
     counts = last_json(done.stdout, done.stderr)
-    assert [failed for failed, _ in counts] == [0, 0, 0] and all(attempted > 4 for _, attempted in counts), done.stdout + done.stderr
+    assert [failed for failed, _ in counts] == [0, 0, 0] and all(attempted > 4 for _, attempted in counts), (
+        done.stdout + done.stderr
+    )
 
 
 def test_the_worker_of_seed_000_runs_as_it_stands(four: RayCluster) -> None:
     folder = SEEDS / "000_7abe36f9418ee2f5"
     (four.folder / "worker.py").write_text(with_our_import((folder / "worker.py").read_text()))
     (four.folder / "conf.yaml").write_bytes((folder / "conf.yaml").read_bytes())
-    done = subprocess.run([sys.executable, "worker.py"], env=four.driver(ROOST_ENGINE="ray"), cwd=four.folder, capture_output=True, text=True, timeout=WAIT)
+    done = subprocess.run(
+        [sys.executable, "worker.py"],
+        env=four.driver(ROOST_ENGINE="ray"),
+        cwd=four.folder,
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     # Ray shows lines of workers while the driver lives, and keeps all of them on their node.
     kept = "".join(path.read_text() for path in four.folder.rglob("worker-*.out") if not path.is_symlink())
@@ -298,5 +350,10 @@ def test_a_token_that_is_missing_or_wrong_is_said_in_one_line(four: RayCluster) 
             """),
             **variables,
         )
-        assert "does not accept this process: its token is missing or wrong" in last_json(done.stdout, done.stderr), done.stdout + done.stderr
-        assert "f" * 64 not in done.stdout + done.stderr and (four.folder / "token").read_text() not in done.stdout + done.stderr
+        assert "does not accept this process: its token is missing or wrong" in last_json(done.stdout, done.stderr), (
+            done.stdout + done.stderr
+        )
+        assert (
+            "f" * 64 not in done.stdout + done.stderr
+            and (four.folder / "token").read_text() not in done.stdout + done.stderr
+        )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from engine import wait_gone
 from ray_cluster import HEALTH, ROOT, WAIT, RayCluster, free_port, last_json
 
@@ -31,7 +32,9 @@ def ask(script: str, *, path: Path | None = None, **variables: str) -> subproces
     """A driver without a cluster; `path` comes before everything that is installed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "ROOST_"))}
     env = kept | ({"PYTHONPATH": str(path)} if path else {}) | variables
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, timeout=WAIT)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, timeout=WAIT
+    )
 
 
 OPEN = """
@@ -46,13 +49,23 @@ OPEN = """
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')", "the engine 'ray' needs Ray, which is not installed (pip install 'ray[default]>=2.47')"),
-        ("__version__ = '2.46.9'", "Ray 2.46.9 is too old: the engine 'ray' needs 2.47 or newer (pip install -U 'ray[default]' on every node)"),
+        (
+            "raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')",
+            "the engine 'ray' needs Ray, which is not installed (pip install 'ray[default]>=2.47')",
+        ),
+        (
+            "__version__ = '2.46.9'",
+            "Ray 2.46.9 is too old: the engine 'ray' needs 2.47 or newer (pip install -U 'ray[default]' on every node)",
+        ),
     ],
 )
-def test_a_ray_that_is_missing_or_too_old_is_said_before_anything_is_done(tmp_path: Path, module: str, said: str) -> None:
+def test_a_ray_that_is_missing_or_too_old_is_said_before_anything_is_done(
+    tmp_path: Path, module: str, said: str
+) -> None:
     """R12, with a stub of the module."""
-    (tmp_path / "ray.py").write_text(f"asked = []\n{module}\ndef init(*args, **kwargs): asked.append(kwargs)\ndef is_initialized(): return False\n")
+    (tmp_path / "ray.py").write_text(
+        f"asked = []\n{module}\ndef init(*args, **kwargs): asked.append(kwargs)\ndef is_initialized(): return False\n"
+    )
     done = ask(OPEN, path=tmp_path)
     assert json.loads(done.stdout)[:3] == ["EngineError", "engine", said], done.stderr
     assert not json.loads(done.stdout)[3]
@@ -68,7 +81,11 @@ def test_a_ray_with_known_faults_is_warned_about(tmp_path: Path) -> None:
 def test_an_address_where_nobody_answers_is_said_at_once() -> None:
     done = ask(OPEN, RAY_ADDRESS=f"127.0.0.1:{free_port()}")
     kind, code, said, _ = json.loads(done.stdout)
-    assert (kind, code) == ("EngineError", "engine") and said.startswith("nobody answers at 127.0.0.1:") and "which RAY_ADDRESS names" in said
+    assert (
+        (kind, code) == ("EngineError", "engine")
+        and said.startswith("nobody answers at 127.0.0.1:")
+        and "which RAY_ADDRESS names" in said
+    )
 
 
 def test_a_described_cluster_is_planned_against_and_not_run_on() -> None:
@@ -81,21 +98,36 @@ def test_a_described_cluster_is_planned_against_and_not_run_on() -> None:
 
 
 def test_versions_are_read_whatever_is_behind_them() -> None:
-    from roost._ray_cluster import next_namespace, version_numbers
+    from roost._ray.join import next_namespace, version_numbers
 
-    assert [version_numbers(text) for text in ("2.60.0", "2.47.0rc1", "3.0.0.dev0", "2.50", "x")] == [(2, 60, 0), (2, 47, 0), (3, 0, 0), (2, 50), ()]
-    assert [next_namespace(set(taken)) for taken in ([], ["roost"], ["roost", "roost_1"], ["roost_1"], ["other"])] == ["roost", "roost_1", "roost_2", "roost", "roost"]
+    assert [version_numbers(text) for text in ("2.60.0", "2.47.0rc1", "3.0.0.dev0", "2.50", "x")] == [
+        (2, 60, 0),
+        (2, 47, 0),
+        (3, 0, 0),
+        (2, 50),
+        (),
+    ]
+    assert [next_namespace(set(taken)) for taken in ([], ["roost"], ["roost", "roost_1"], ["roost_1"], ["other"])] == [
+        "roost",
+        "roost_1",
+        "roost_2",
+        "roost",
+        "roost",
+    ]
 
 
 def test_a_rank_on_another_node_or_with_other_variables_is_not_as_planned() -> None:
-    from roost._ray_group import Report, differences
+    from roost._ray.actor import Report
+    from roost._ray.launch import differences
 
     report = Report.__new__(Report)
     report.node_id, report.variables = "a1", {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": None}
     assert differences({"RANK": "0", "WORLD_SIZE": "2"}, report, "a1") == []
     assert differences({"RANK": "1", "LOCAL_RANK": "0"}, report, "b2") == [
-        "it runs on node a1 and not on b2", "RANK is '0' and not '1'", "LOCAL_RANK is None and not '0'"
-    ]  # fmt: skip
+        "it runs on node a1 and not on b2",
+        "RANK is '0' and not '1'",
+        "LOCAL_RANK is None and not '0'",
+    ]
 
 
 # --- with a cluster
@@ -132,11 +164,19 @@ LOST = """
 
 def test_late_and_lost_nodes_are_told(small: RayCluster) -> None:
     """R4, and waiting: a node that is missing is named every five seconds; one that is lost takes its ranks with it."""
-    (small.folder / "lost.py").write_text("import time\nfrom roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        time.sleep(0 if self._rank == 0 else 600)\n")
+    (small.folder / "lost.py").write_text(
+        "import time\nfrom roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        time.sleep(0 if self._rank == 0 else 600)\n"
+    )
     path = f"{small.environment['PYTHONPATH']}:{small.folder}"
-    often = "import roost._ray_cluster as joining\njoining.SAY_EVERY = 0.5\n"  # of the usual five seconds
-    late = small.run(often + "import roost\ntry:\n    roost.Cluster(num_nodes=2, engine='ray', timeout=3)\nexcept roost.Timeout as error:\n    print(error)")
-    assert "1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU), after 3 seconds (on each missing node: RAY_AUTH_MODE=token ray start --address=127.0.0.2:" in late.stdout
+    often = "import roost._ray.join as joining\njoining.SAY_EVERY = 0.5\n"  # of the usual five seconds
+    late = small.run(
+        often
+        + "import roost\ntry:\n    roost.Cluster(num_nodes=2, engine='ray', timeout=3)\nexcept roost.Timeout as error:\n    print(error)"
+    )
+    assert (
+        "1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU), after 3 seconds (on each missing node: RAY_AUTH_MODE=token ray start --address=127.0.0.2:"
+        in late.stdout
+    )
     assert 1 <= late.stderr.count("waiting for nodes: 1 of 2 nodes are missing; there: 127.0.0.2 (2 GPU, 8 CPU)") <= 5
     driver = small.start(textwrap.dedent(LOST), PYTHONPATH=path)
     try:
@@ -156,11 +196,11 @@ def test_late_and_lost_nodes_are_told(small: RayCluster) -> None:
 
 LOST_FIRST = """
     import json, os, sys
-    import ray, roost, roost._ray_nodes, roost._ray_transport
+    import ray, roost, roost._ray.nodes, roost._ray.transport
     sys.path.insert(0, os.getcwd())
     from lost import Sitter
-    roost._ray_nodes.rank_texts = lambda env: {"ROOST_NODE_RANK": env.get("ROOST_NODE_RANK", "1")}
-    roost._ray_transport.AGAIN_SECONDS = 1
+    roost._ray.nodes.rank_texts = lambda env: {"ROOST_NODE_RANK": env.get("ROOST_NODE_RANK", "1")}
+    roost._ray.transport.AGAIN_SECONDS = 1
     cluster = roost.Cluster(num_nodes=2, engine="ray")
     group = Sitter.create_group().launch(cluster, roost.NodePlacementStrategy([1]), name="sitters")
     print("ready", flush=True)
@@ -186,7 +226,9 @@ LOST_FIRST = """
 
 def test_without_node_rank_0_calls_go_on_and_what_needs_its_managers_says_so(small: RayCluster) -> None:
     path = f"{small.environment['PYTHONPATH']}:{small.folder}"
-    (small.folder / "lost.py").write_text("from roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        return 7\n")
+    (small.folder / "lost.py").write_text(
+        "from roost import Worker\nclass Sitter(Worker):\n    def sit(self):\n        return 7\n"
+    )
     small.await_nodes(1)
     driver = small.start(textwrap.dedent(LOST_FIRST), PYTHONPATH=path)
     try:
@@ -210,7 +252,10 @@ def test_without_node_rank_0_calls_go_on_and_what_needs_its_managers_says_so(sma
 
 def test_a_node_without_roost_or_with_another_is_named_with_the_cure(small: RayCluster, tmp_path: Path) -> None:
     """R10, R12: what a probe says, or that it dies, is an error with the node in it."""
-    for name, text in {"none": "raise ImportError('no roost here')", "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))"}.items():
+    for name, text in {
+        "none": "raise ImportError('no roost here')",
+        "old": "from types import SimpleNamespace\n_roost = SimpleNamespace(version='0.0.1', Cluster=lambda text: SimpleNamespace(node=lambda rank: {}))",
+    }.items():
         (tmp_path / name / "roost").mkdir(parents=True)
         (tmp_path / name / "roost" / "__init__.py").write_text(text + "\n")
     path = str(ROOT / "tests/python")
@@ -222,30 +267,46 @@ def test_a_node_without_roost_or_with_another_is_named_with_the_cure(small: RayC
     small.await_nodes(1)
     small.add_node(5, gpus=2, variables={"PYTHONPATH": f"{tmp_path / 'old'}:{path}"})
     second = small.run(open_two)
-    third = small.run("import roost._ray_nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n" + open_two)
+    third = small.run(
+        "import roost._ray.nodes as nodes, os\ndef dying():\n    import os\n    os._exit(1)\ndying.__module__ = '__main__'\nnodes.probe = dying\n"
+        + open_two
+    )
     said = [last_json(done.stdout, done.stderr)[2] for done in (first, second, third)]
-    assert said[0].startswith("node 127.0.0.4 has no working roost for ") and "ImportError: no roost here (install roost " in said[0]
-    assert said[1].startswith("node 127.0.0.5 has roost 0.0.1, but this is ") and said[1].endswith("(install the same version on every node)")
+    assert (
+        said[0].startswith("node 127.0.0.4 has no working roost for ")
+        and "ImportError: no roost here (install roost " in said[0]
+    )
+    assert said[1].startswith("node 127.0.0.5 has roost 0.0.1, but this is ") and said[1].endswith(
+        "(install the same version on every node)"
+    )
     assert said[2].startswith("the probe on node 127.0.0.") and " failed: " in said[2]
 
 
 def test_a_cluster_without_a_token_is_warned_about_and_refused_by_a_process_that_has_one() -> None:
-    """R13. One that only has it at hand joins without. And a port keeper that dies at birth is told with its node."""
+    """R13. One that only has it at hand joins without. And a port holder that dies at its start is told with its node."""
     with RayCluster(nodes=1, gpus=1, token=False) as cluster:
         token = cluster.folder / "token"
         token.write_text("f" * 64)
-        warned = "import roost._ray_cluster as joining\njoining.has_other_hosts = lambda: True\nimport roost\nroost.Cluster(num_nodes=1, engine='ray')"
+        warned = "import roost._ray.join as joining\njoining.has_other_hosts = lambda: True\nimport roost\nroost.Cluster(num_nodes=1, engine='ray')"
         done = cluster.run(warned, RAY_AUTH_MODE=None, RAY_AUTH_TOKEN_PATH=str(token))
         refused = cluster.run(textwrap.dedent(OPEN), RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
         # Of a node in another network than the driver's.
-        dying = "import roost._ray, roost._ray_ports as ports\nroost._ray.own_place = lambda: None\nclass Dying:\n    def __init__(self, run_id):\n        import os\n        os._exit(1)\n    def lease(self, counts, owner): pass\nDying.__module__ = '__main__'\nports.PortKeeper = Dying\n"
-        unborn = cluster.run(dying + textwrap.dedent(OPEN))
-    assert done.returncode == 0 and "this Ray cluster has no token: any host that reaches it can run programs as you" in done.stderr
+        dying = "import roost._ray.engine, roost._ray.ports as ports\nroost._ray.engine.own_place = lambda: None\nclass Dying:\n    def __init__(self, run_id):\n        import os\n        os._exit(1)\n    def lease(self, counts, owner): pass\nDying.__module__ = '__main__'\nports.PortHolder = Dying\n"
+        unstarted = cluster.run(dying + textwrap.dedent(OPEN))
+    assert (
+        done.returncode == 0
+        and "this Ray cluster has no token: any host that reaches it can run programs as you" in done.stderr
+    )
     kind, code, said, _ = last_json(refused.stdout, refused.stderr)
     assert (kind, code) == ("EngineError", "engine") and "f" * 64 not in refused.stdout + refused.stderr
-    assert said == "node 127.0.0.2 was started without a token, but this process wants one (set RAY_AUTH_MODE=disabled for this process, or start every node with RAY_AUTH_MODE=token)"
-    kind, code, said, _ = last_json(unborn.stdout, unborn.stderr)
-    assert kind == "EngineError" and said.startswith("no port can be leased on node 0 (127.0.0.2): the worker on node 0 (127.0.0.2) has ended: "), said
+    assert (
+        said
+        == "node 127.0.0.2 was started without a token, but this process wants one (set RAY_AUTH_MODE=disabled for this process, or start every node with RAY_AUTH_MODE=token)"
+    )
+    kind, code, said, _ = last_json(unstarted.stdout, unstarted.stderr)
+    assert kind == "EngineError" and said.startswith(
+        "no port can be leased on node 0 (127.0.0.2): the worker on node 0 (127.0.0.2) has ended: "
+    ), said
 
 
 HEADLESS = """
@@ -280,7 +341,9 @@ def test_the_loss_of_the_head_is_told_within_a_bound(is_back: bool) -> None:
             wait_gone([int(pid) for pid in ready.split()[1:]], patience=150)
         finally:
             driver.kill()
-    assert driver.returncode not in (0, None) and re.search("WrongClusterID: .* GCS after it has restarted" if is_back else "GCS|gcs", err), err
+    assert driver.returncode not in (0, None) and re.search(
+        "WrongClusterID: .* GCS after it has restarted" if is_back else "GCS|gcs", err
+    ), err
 
 
 CALLS = 200 if IS_SOAK else 40
@@ -313,9 +376,16 @@ def test_calls_have_one_outcome_and_run_at_most_once_when_messages_are_lost() ->
     lost = {"num_failures": 12, "req_failure_prob": 5, "resp_failure_prob": 5, "in_flight_failure_prob": 5}
     again = {"num_failures": 3, "req_failure_prob": 20, "resp_failure_prob": 20, "in_flight_failure_prob": 0}
     losing = {"CoreWorkerService.grpc_client.PushTask": lost} | {
-        name: again for name in ("NodeManagerService.grpc_client.RequestWorkerLease", "ActorInfoGcsService.grpc_client.GetNamedActorInfo")
-    }  # fmt: skip
-    environment = {"RAY_testing_rpc_failure": json.dumps(losing), "RAY_testing_asio_delay_us": "CoreWorkerService.grpc_server.PushTask=1000:20000"}
+        name: again
+        for name in (
+            "NodeManagerService.grpc_client.RequestWorkerLease",
+            "ActorInfoGcsService.grpc_client.GetNamedActorInfo",
+        )
+    }
+    environment = {
+        "RAY_testing_rpc_failure": json.dumps(losing),
+        "RAY_testing_asio_delay_us": "CoreWorkerService.grpc_server.PushTask=1000:20000",
+    }
     with RayCluster(nodes=2, gpus=2, environment=environment) as cluster:
         (cluster.folder / "counting.py").write_text(
             "from collections import Counter as Counts\nfrom roost import Worker\nclass Counter(Worker):\n    def __init__(self):\n        super().__init__()\n        self.seen = Counts()\n"
@@ -326,7 +396,10 @@ def test_calls_have_one_outcome_and_run_at_most_once_when_messages_are_lost() ->
     for rank in range(2):
         for number in range(CALLS):
             assert kinds[number][rank] in ("value", "unknown")
-            assert counts[rank].get(str(number), 0) in ((1,) if kinds[number][rank] == "value" else (0, 1)), (rank, number)
+            assert counts[rank].get(str(number), 0) in ((1,) if kinds[number][rank] == "value" else (0, 1)), (
+                rank,
+                number,
+            )
     assert 1 <= sum(outcome == "unknown" for row in kinds for outcome in row) <= 32
 
 
@@ -334,12 +407,14 @@ def test_calls_have_one_outcome_and_run_at_most_once_when_messages_are_lost() ->
 def test_three_hundred_actors_are_all_started_and_all_ended() -> None:
     """R14."""
     with RayCluster(nodes=4, gpus=0) as cluster:
-        (cluster.folder / "adding.py").write_text("from roost import Worker\nclass Adder(Worker):\n    def add(self, number):\n        return number + self._rank\n")
+        (cluster.folder / "adding.py").write_text(
+            "from roost import Worker\nclass Adder(Worker):\n    def add(self, number):\n        return number + self._rank\n"
+        )
         cluster.environment["PYTHONPATH"] += f":{cluster.folder}"
         done = cluster.run(
             "import json, ray, roost\nfrom adding import Adder\ncluster = roost.Cluster(num_nodes=4, engine='ray')\ngroup = Adder.create_group().launch(cluster, roost.NodePlacementStrategy([rank % 4 for rank in range(300)]), name='many')\n"
             "sums = group.add(1).wait()\ncount = len([entry for entry in ray.util.list_named_actors(all_namespaces=True) if entry['name'].startswith('many:')])\ngroup._close()\n"
-            "from roost._ray_group import wait_names_free, rank_names\nprint(json.dumps([sums, count, sorted(wait_names_free(ray, set(rank_names('many', 300)), 'roost', 60))]))",
+            "from roost._ray.group import wait_names_free, rank_names\nprint(json.dumps([sums, count, sorted(wait_names_free(ray, set(rank_names('many', 300)), 'roost', 60))]))",
             timeout=1500,
         )
         assert cluster.left() == [[], [], 0]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+
 from chance import dice
 from ray_cluster import RayCluster, Session
 from ray_four import script
@@ -34,7 +35,7 @@ def test_a_constructor_that_fails_raises_from_launch_and_leaves_nothing(one: Ses
         group = Small.create_group(5).launch(cluster, PackedPlacementStrategy(8, 8), name="actor")
         found.append(group.add(1).wait())
         try:
-            cluster._engine_link().launch(__import__("roost._engine")._engine.LaunchRequest(Small, (), {}, "actor", PackedPlacementStrategy(0, 0).get_placement(cluster)))
+            cluster._engine_link().launch(__import__("roost._work.engine")._work.engine.LaunchRequest(Small, (), {}, "actor", PackedPlacementStrategy(0, 0).get_placement(cluster)))
         except roost.EngineError as error:
             found += [say(error), error.code]
         group._close()
@@ -43,11 +44,17 @@ def test_a_constructor_that_fails_raises_from_launch_and_leaves_nothing(one: Ses
         print(json.dumps(found))
         """)
     )
-    assert seen[0] == ["WorkerError", "rank 1 of group 'actor' (node 0, accelerators 7) failed to start: ValueError: cannot be made"]
+    assert seen[0] == [
+        "WorkerError",
+        "rank 1 of group 'actor' (node 0, accelerators 7) failed to start: ValueError: cannot be made",
+    ]
     assert seen[1:6] == [1, 0, ["7"], "ValueError('cannot be made')", True]
     assert [sorted(seen[6][0]), seen[6][1]] == [["CollectiveManager", "NodeManager", "WorkerManager"], {}]
     assert seen[7] == [6]
-    assert seen[8] == ["EngineError", "a worker named 'actor:0' is in namespace 'roost' already (use another name, or end the group or actor that has it)"]
+    assert seen[8] == [
+        "EngineError",
+        "a worker named 'actor:0' is in namespace 'roost' already (use another name, or end the group or actor that has it)",
+    ]
     assert seen[9] == "name"
     assert seen[10] == [7]
 
@@ -69,25 +76,37 @@ def test_a_rank_that_dies_is_told_with_its_node_and_takes_no_other_with_it(one: 
                 found.append([str(error).splitlines()[0], error.rank, error.node_rank, [[outcome.rank, outcome.kind] for outcome in error.outcomes]])
         found.append(group.execute_on(0, 1).add(1).wait())
         os.kill(pids[1], signal.SIGKILL)
-        while not roost._ray_group.is_known_dead(ray, group._link._ranks[1]):
+        while not roost._ray.group.is_known_dead(ray, group._link._ranks[1]):
             time.sleep(0.01)
         found.append([outcome.kind for outcome in group.execute_on(1).add(1).outcomes])  # the first call after its end
-        again = roost._ray_open.current.find_group("actor")
+        again = roost._ray.run.current.find_group("actor")
         while {"actor:1", "actor:2"} & set(ray.util.list_named_actors()):
             time.sleep(0.05)
-        again = roost._ray_open.current.find_group("actor")
+        again = roost._ray.run.current.find_group("actor")
         found.append([again.world_size, [rank.end is None for rank in again._ranks], [rank.node for rank in again._ranks]])
         print(json.dumps(found))
         """)
     )
     assert seen[0] == [3_000_000] * 3
-    ends = [[[3, "unknown"]], [[0, "value"], [1, "value"], [2, "value"], [3, "not_run"]], [[3, "not_run"]], [[2, "unknown"]], [[2, "not_run"]]]
+    ends = [
+        [[3, "unknown"]],
+        [[0, "value"], [1, "value"], [2, "value"], [3, "not_run"]],
+        [[3, "not_run"]],
+        [[2, "unknown"]],
+        [[2, "not_run"]],
+    ]
     for told, kinds in zip(seen[1:6], ends, strict=True):
         rank = kinds[-1][0]
         place, _, cause = told[0].partition(": the worker on node 1 (127.0.0.3) has ended: ")
-        assert place.startswith(f"rank {rank} of group 'actor' (node 1, accelerators {rank - 2}) failed") and re.search("process .*died|exit", cause), told
+        assert place.startswith(f"rank {rank} of group 'actor' (node 1, accelerators {rank - 2}) failed") and re.search(
+            "process .*died|exit", cause
+        ), told
         assert told[1:] == [rank, 1, kinds]
-    assert seen[6:] == [[1, 2], ["not_run"], [4, [True, False, False, False], ["node 0 (127.0.0.2)", *["its node"] * 3]]]
+    assert seen[6:] == [
+        [1, 2],
+        ["not_run"],
+        [4, [True, False, False, False], ["node 0 (127.0.0.2)", *["its node"] * 3]],
+    ]
 
 
 def test_workers_ask_the_managers_and_locks_end_with_their_holder(one: Session) -> None:
@@ -140,7 +159,9 @@ def test_names_are_free_again_after_each_end(one: Session) -> None:
     assert seen == [[True, *range(count)], 1, {"1": {}}, True]  # the run's own port; the groups that may still be there
 
 
-def test_output_of_all_nodes_is_kept_from_its_first_line_and_shown_unless_it_is_not_wanted(four: RayCluster, one: Session) -> None:
+def test_output_of_all_nodes_is_kept_from_its_first_line_and_shown_unless_it_is_not_wanted(
+    four: RayCluster, one: Session
+) -> None:
     run_id, printed = one.drive(
         script(f"""
         import sys
@@ -156,19 +177,22 @@ def test_output_of_all_nodes_is_kept_from_its_first_line_and_shown_unless_it_is_
         for rank in range(2):
             folder = four.folder / "logs" / run_id / name / str(rank)
             kept = (folder / "stdout.log").read_text().splitlines()
-            assert [line for line in kept if line.startswith(("born", name))] == [f"born as {rank}", *(f"{name} {number}" for number in range(3000))]
+            assert [line for line in kept if line.startswith(("started", name))] == [
+                f"started as {rank}",
+                *(f"{name} {number}" for number in range(3000)),
+            ]
             assert (folder / "stderr.log").read_text().splitlines()[-1] == "not whole"
             assert folder.stat().st_mode & 0o777 == 0o700 and (folder / "stdout.log").stat().st_mode & 0o777 == 0o600
     assert "shown 0\n" in printed and "hidden" not in printed and "roost-mark" not in printed
     for rank in range(2):  # what its constructor writes, too
-        assert re.search(rf"\(shown:{rank} pid=[^)]*\)\S* born as {rank}\n", printed), printed[:2000]
+        assert re.search(rf"\(shown:{rank} pid=[^)]*\)\S* started as {rank}\n", printed), printed[:2000]
 
 
 def test_what_is_not_as_planned_is_said_loudly(one: Session) -> None:
     """A worker whose environment was changed on its way is not started; what its own constructor changes is its own."""
     seen = one.drive(
         script("""
-        import roost._ray as engine
+        import roost._ray.engine as engine
         cluster = Cluster(num_nodes=4, engine="ray")
         plan = engine.RayEngine.options
         def wrong(self, name, node_rank, variables, *rest):
@@ -183,7 +207,9 @@ def test_what_is_not_as_planned_is_said_loudly(one: Session) -> None:
         print(json.dumps([*said, Changer.create_group().launch(cluster, FlexiblePlacementStrategy([[3]]), name="changer").rank().wait()]))
         """)
     )
-    assert seen[0].startswith("rank 0 of 'changed' is not as planned: CUDA_VISIBLE_DEVICES is '0' and not '3'") and seen[1:] == [[], ["7"]]
+    assert seen[0].startswith(
+        "rank 0 of 'changed' is not as planned: CUDA_VISIBLE_DEVICES is '0' and not '3'"
+    ) and seen[1:] == [[], ["7"]]
 
 
 def test_managers_that_are_killed_are_there_again_and_have_forgotten_nothing(one: Session) -> None:
@@ -236,7 +262,7 @@ def test_managers_that_are_killed_are_there_again_and_have_forgotten_nothing(one
         found += [WorkerManager.get_proxy().get_worker_info("actor:1").rank, ray.get(nodes.holds.remote()) == held]
         os.kill(group.pid().wait()[1], signal.SIGKILL)
         found.append(waiting.wait(60))
-        ray.kill(engine._ports._keepers[1])
+        ray.kill(engine._ports._holders[1])
         first, block = engine._ports.lease(1, (1, 2), 'test')
         found.append({first, block, block + 1} & {ports[0], ports[1], ports[1] + 1} == set())
         found.append(group.execute_on(0).view().wait()[0][3][0])
@@ -244,7 +270,21 @@ def test_managers_that_are_killed_are_there_again_and_have_forgotten_nothing(one
         """)
     )
     once = [True, 1, True]
-    assert seen == [[once], [once], [once], [once] * 2, [once] * 2, [once] * 3, [True, True], "waits", 1, True, [True], True, "127.0.0.5"]
+    assert seen == [
+        [once],
+        [once],
+        [once],
+        [once] * 2,
+        [once] * 2,
+        [once] * 3,
+        [True, True],
+        "waits",
+        1,
+        True,
+        [True],
+        True,
+        "127.0.0.5",
+    ]
 
 
 def test_a_killed_process_that_attached_leaves_neither_locks_nor_devices(one: Session) -> None:
@@ -316,13 +356,25 @@ def test_allocate_and_attaching_are_what_the_seed_says(one: Session) -> None:
         print(json.dumps([*found, seed]))
         """).replace("FOLDER", repr(str(SEEDS / "004_d03dc78872433697")))
     )
-    assert seen[9] == [[9, 0, "7", "3"], True, 4, ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"], "127.0.0.2", True, 8, ["7", "0"]]
+    assert seen[9] == [
+        [9, 0, "7", "3"],
+        True,
+        4,
+        ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"],
+        "127.0.0.2",
+        True,
+        8,
+        ["7", "0"],
+    ]
     assert seen[:4] == [[1, 2, "5", "0"], True, [3, 0, "", "1"], True]
     assert seen[4:8] == [
         ["RankError", "node_id 4 is out of range: there are 4 nodes"],
         ["RankError", "node_id -1 is out of range: there are 4 nodes"],
         ["RankError", "gpu_id 8 is out of range: node 0 (127.0.0.2) has 8 accelerators"],
-        ["EngineError", "a worker named 'plain' is in namespace 'roost' already (use another name, or end the group or actor that has it)"],
+        [
+            "EngineError",
+            "a worker named 'plain' is in namespace 'roost' already (use another name, or end the group or actor that has it)",
+        ],
     ]
     assert seen[8] == [True, True, 32]
 
@@ -346,6 +398,9 @@ def test_a_fork_of_the_driver_is_told_whose_its_groups_are(one: Session) -> None
         print(json.dumps([json.loads(os.read(reader, 65536)), status, handle.wait(), group.add(2).wait()]))
         """)
     )
-    call, group = (f"a {what} belongs to the process that {did} it, and this is a fork of it" for what, did in (("call", "made"), ("group", "launched")))
+    call, group = (
+        f"a {what} belongs to the process that {did} it, and this is a fork of it"
+        for what, did in (("call", "made"), ("group", "launched"))
+    )
     ray = "this process is a fork of one that has joined Ray, and Ray does not work in a fork (start processes with subprocess, or with multiprocessing's spawn)"
     assert said == [call, call, call, group, ray, ray] and status == 5 and values == [[1], [2]]

@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ray_store import Store, hasty, refuse, settle, store  # noqa: F401 (fixtures)
 
-from roost import EngineError, _ray_books, _ray_ledger, _ray_managers
-from roost._managers import read_answer
-from roost._ray_holdings import plain
-from roost._ray_managers import Manager
+from ray_store import Store, hasty, refuse, settle, store  # noqa: F401 (fixtures)
+from roost import EngineError
+from roost._ray import journal as ray_journal
+from roost._ray import managers as ray_managers
+from roost._ray.managers import Manager
+from roost._ray.reservations import plain
+from roost._work.managers import read_answer
 
 
 @pytest.fixture
@@ -26,9 +28,9 @@ def dead(store: Store, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     context.current_actor = SimpleNamespace(epoch=SimpleNamespace(remote=lambda: None))
     monkeypatch.setattr(ray, "get_runtime_context", lambda: context)
     gone: set[str] = set()
-    monkeypatch.setattr(_ray_managers, "ended", lambda watched: watched & gone)
-    monkeypatch.setattr(_ray_managers, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(_ray_books, "balance", lambda namespace, own, gone: None)
+    monkeypatch.setattr(ray_managers, "ended", lambda watched: watched & gone)
+    monkeypatch.setattr(ray_managers, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(ray_managers, "balance", lambda namespace, own, gone: None)
     return gone
 
 
@@ -48,8 +50,12 @@ def test_a_request_that_is_taken_back_is_waited_for_no_more(dead: set[str]) -> N
     async def live() -> None:
         it = manager()
         assert b'"value"' in await it.answer(1, "actor:1", 1, acquire(1))
-        waiting = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
-        again = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        waiting = asyncio.create_task(
+            it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+        )
+        again = asyncio.create_task(
+            it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+        )
         await settle(waiting)
         assert await it.cancel(2, 1) is True
         assert await waiting == await again == b"" and not it._waiting
@@ -67,7 +73,9 @@ def test_a_request_that_is_given_up_holds_nothing_whether_it_waited_or_not(dead:
         await settle(waiting)
         await it.give_up(2, 4)
         assert await waiting == b""
-        waiting = asyncio.create_task(it.answer(2, "actor:2", 5, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=5)))
+        waiting = asyncio.create_task(
+            it.answer(2, "actor:2", 5, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=5))
+        )
         await settle(waiting)
         await it.give_up(1, 1)
         assert b'"value"' in await waiting
@@ -79,8 +87,12 @@ def test_a_request_that_is_given_up_holds_nothing_whether_it_waited_or_not(dead:
 async def known_again() -> None:
     """What was given up stays so in the next life."""
     it = manager()
-    assert b'"value"' in await it.answer(2, "actor:2", 6, request("DeviceLockManager.release_devices", "b:0", [[0, 1]], number=6))
-    assert b'"value"' in await it.answer(3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1))
+    assert b'"value"' in await it.answer(
+        2, "actor:2", 6, request("DeviceLockManager.release_devices", "b:0", [[0, 1]], number=6)
+    )
+    assert b'"value"' in await it.answer(
+        3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1)
+    )
 
 
 def test_who_has_ended_waits_for_nothing_and_holds_nothing(dead: set[str]) -> None:
@@ -91,8 +103,12 @@ def test_who_has_ended_waits_for_nothing_and_holds_nothing(dead: set[str]) -> No
         await it.answer(1, "job:07", 1, acquire(1))
         await it.hold("token", {"node": [3]}, "job:07")
         await it.hold("own", {"node": [1]}, "job:01")
-        ours = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
-        theirs = asyncio.create_task(it.answer(3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1)))
+        ours = asyncio.create_task(
+            it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+        )
+        theirs = asyncio.create_task(
+            it.answer(3, "actor:3", 1, request("DeviceLockManager.acquire_devices", "c:0", [[0, 1]], number=1))
+        )
         await settle(ours)
         dead.update({"actor:3", "job:01"})
         assert await theirs == b""
@@ -104,39 +120,70 @@ def test_who_has_ended_waits_for_nothing_and_holds_nothing(dead: set[str]) -> No
     asyncio.run(live())
 
 
-def test_a_manager_that_is_made_again_knows_all_and_answers_a_repeated_request_as_before(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ray_ledger, "TAIL_MAX", 3)
+def test_a_manager_that_is_made_again_knows_all_and_answers_a_repeated_request_as_before(
+    dead: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_journal, "TAIL_MAX", 3)
 
     async def first() -> bytes:
         it = manager()
         await it.answer(1, "actor:1", 1, acquire(1))
         for number in range(2, 12):
-            await it.answer(1, "actor:1", number, request("CollectiveManager.set_master_port_info", f"k{number}", number, number=number))
+            await it.answer(
+                1,
+                "actor:1",
+                number,
+                request("CollectiveManager.set_master_port_info", f"k{number}", number, number=number),
+            )
         await it.hold("token", {"node": [3, 2]}, "actor:1")
-        return await it.answer(1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20))
+        return await it.answer(
+            1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20)
+        )
 
     async def second() -> None:
         it = manager()
         assert (await it.epoch())[1] == 2
-        assert await it.answer(1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20)) == released
+        assert (
+            await it.answer(1, "actor:1", 20, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=20))
+            == released
+        )
         for number in range(2, 12):
-            assert json.loads(await it.answer(9, "actor:9", number, request("CollectiveManager.get_master_port_info", f"k{number}", number=number)))["value"] == number
+            assert (
+                json.loads(
+                    await it.answer(
+                        9,
+                        "actor:9",
+                        number,
+                        request("CollectiveManager.get_master_port_info", f"k{number}", number=number),
+                    )
+                )["value"]
+                == number
+            )
         assert await it.holds() == ({"node": [2, 3]}, "who")
-        assert b'"value"' in await it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+        assert b'"value"' in await it.answer(
+            2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)
+        )
 
     released = asyncio.run(first())
     assert b'"value"' in released
     asyncio.run(second())
 
 
-def test_what_is_not_kept_is_answered_with_an_error_also_to_who_waits(dead: set[str], store: Store, hasty: None) -> None:
+def test_what_is_not_kept_is_answered_with_an_error_also_to_who_waits(
+    dead: set[str], store: Store, hasty: None
+) -> None:
     async def live() -> None:
         it = manager()
         await it.answer(1, "actor:1", 1, acquire(1))
-        waiting = asyncio.create_task(it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1)))
+        waiting = asyncio.create_task(
+            it.answer(2, "actor:2", 1, request("DeviceLockManager.acquire_devices", "b:0", [[0, 1]], number=1))
+        )
         await settle(waiting)
         store.before = refuse
-        for answer in (await it.answer(1, "actor:1", 2, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=2)), await waiting):
+        for answer in (
+            await it.answer(1, "actor:1", 2, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=2)),
+            await waiting,
+        ):
             with pytest.raises(EngineError, match="is not kept: the control store is gone"):
                 read_answer(answer)
         with pytest.raises(EngineError, match="is not kept"):
@@ -184,7 +231,9 @@ def test_a_repeated_request_is_answered_when_its_change_is_kept_and_not_before(d
     asyncio.run(live())
 
 
-def test_a_lock_that_was_waited_for_is_answered_once_it_is_kept_whoever_asks_again(dead: set[str], store: Store) -> None:
+def test_a_lock_that_was_waited_for_is_answered_once_it_is_kept_whoever_asks_again(
+    dead: set[str], store: Store
+) -> None:
     async def live() -> None:
         it = manager()
         await it.answer(1, "actor:1", 1, acquire(1))
@@ -193,7 +242,9 @@ def test_a_lock_that_was_waited_for_is_answered_once_it_is_kept_whoever_asks_aga
         await settle(waiting[0])
         await it.answer(1, "actor:1", 2, request("CollectiveManager.set_master_port_info", "k", 1, number=2))
         slow = Slow(store)
-        released = asyncio.create_task(it.answer(1, "actor:1", 3, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=3)))
+        released = asyncio.create_task(
+            it.answer(1, "actor:1", 3, request("DeviceLockManager.release_devices", "a:0", [[0, 1]], number=3))
+        )
         await slow.begun()
         store.before = lambda key: None
         again = Slow(store)
@@ -203,16 +254,22 @@ def test_a_lock_that_was_waited_for_is_answered_once_it_is_kept_whoever_asks_aga
         for one in waiting:
             await settle(one)
         again.may_go.set()
-        assert await asyncio.gather(*waiting) == [b'{"id":1,"value":true}'] * 2 and b'"value"' in await released and not it._waiting
+        assert (
+            await asyncio.gather(*waiting) == [b'{"id":1,"value":true}'] * 2
+            and b'"value"' in await released
+            and not it._waiting
+        )
 
     asyncio.run(live())
 
 
-def test_a_manager_that_cannot_begin_its_life_ends_so_that_it_is_made_again(dead: set[str], store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manager_that_cannot_begin_its_life_ends_so_that_it_is_made_again(
+    dead: set[str], store: Store, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     ended: list[str] = []
-    monkeypatch.setattr(_ray_managers, "end_process", lambda: ended.append("process"))
+    monkeypatch.setattr(ray_managers, "end_process", lambda: ended.append("process"))
     store.before = refuse
     for is_again in (False, True):
         ray.get_runtime_context().was_current_actor_reconstructed = is_again
@@ -221,9 +278,11 @@ def test_a_manager_that_cannot_begin_its_life_ends_so_that_it_is_made_again(dead
         assert ended == ["process"] * is_again
 
 
-def test_a_manager_answers_who_knows_its_epoch_and_ends_when_the_next_one_has_begun(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manager_answers_who_knows_its_epoch_and_ends_when_the_next_one_has_begun(
+    dead: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended: list[str] = []
-    monkeypatch.setattr(_ray_managers, "end_process", lambda: ended.append("process"))
+    monkeypatch.setattr(ray_managers, "end_process", lambda: ended.append("process"))
 
     async def live() -> None:
         old = manager()
@@ -254,7 +313,11 @@ KINDS = {"node": ["GPU", "127.0.0.2"]}
 def books(dead: set[str], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the manager itself has in Ray's books, each time they are balanced."""
     found: list[Any] = []
-    monkeypatch.setattr(_ray_books, "balance", lambda namespace, own, gone: found.append([plain(hold.reserves) for hold in own.values()]))
+    monkeypatch.setattr(
+        ray_managers,
+        "balance",
+        lambda namespace, own, gone: found.append([plain(hold.reserves) for hold in own.values()]),
+    )
     return found
 
 
@@ -264,7 +327,9 @@ async def launch(it: Manager, token: str, numbers: list[int], who: str) -> Any:
     return held
 
 
-def test_a_device_is_free_when_its_last_holder_has_let_go_and_reserved_until_then(dead: set[str], books: list[Any]) -> None:
+def test_a_device_is_free_when_its_last_holder_has_let_go_and_reserved_until_then(
+    dead: set[str], books: list[Any]
+) -> None:
     """Whoever came first, and however it ends: what it had reserved and others use is reserved by the run."""
 
     async def live() -> None:
@@ -295,8 +360,16 @@ def test_who_wants_what_another_is_about_to_have_waits_until_that_is_settled(boo
         assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) is None
         assert await it.hold("other", {"node": [3]}, "job:01", {}) == ({"node": [3]}, {}, {"node": [1, 3]})
         await it.let_go("first")
-        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == ({"node": [1, 2]}, {"node": [1, 2]}, {"node": [1, 2, 3]})
-        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == ({"node": [1, 2]}, {"node": [1, 2]}, {"node": [1, 2, 3]})
+        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == (
+            {"node": [1, 2]},
+            {"node": [1, 2]},
+            {"node": [1, 2, 3]},
+        )
+        assert await it.hold("second", {"node": [1, 2]}, "job:01", KINDS) == (
+            {"node": [1, 2]},
+            {"node": [1, 2]},
+            {"node": [1, 2, 3]},
+        )
         await it.settle("second")
         assert await it.hold("third", {"node": [2]}, "job:01", KINDS) == ({}, {}, {"node": [1, 2, 3]})
         await it.let_go("other")
@@ -305,7 +378,9 @@ def test_who_wants_what_another_is_about_to_have_waits_until_that_is_settled(boo
     asyncio.run(live())
 
 
-def test_a_manager_that_is_made_again_balances_the_books(dead: set[str], books: list[Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manager_that_is_made_again_balances_the_books(
+    dead: set[str], books: list[Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*args: Any) -> None:
         raise RuntimeError("no answer\nfrom Ray")
 
@@ -324,9 +399,11 @@ def test_a_manager_that_is_made_again_balances_the_books(dead: set[str], books: 
         assert books == [[{"node": [1]}]] and await it.holds() == ({"node": [1]}, "who")
 
     with monkeypatch.context() as failing:
-        failing.setattr(_ray_books, "balance", fail)
+        failing.setattr(ray_managers, "balance", fail)
         asyncio.run(first())
-    assert [record.getMessage() for record in caplog.records] == ["accelerators of this run are not reserved: no answer"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "accelerators of this run are not reserved: no answer"
+    ]
     asyncio.run(second())
 
 

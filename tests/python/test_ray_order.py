@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from chance import dice
 from ray_cluster import WAIT, RayCluster
 
@@ -18,7 +19,13 @@ RESTARTS = 20 if os.environ.get("ROOST_SOAK") == "1" else 5
 
 def node(address: str, gpus: float = 8, head: bool = False, **labels: str) -> dict[str, Any]:
     resources = {"CPU": 4.0} | ({"GPU": gpus} if gpus else {}) | ({"node:__internal_head__": 1.0} if head else {})
-    return {"NodeID": f"id-{address}", "NodeManagerAddress": address, "Alive": True, "Resources": resources, "Labels": labels}
+    return {
+        "NodeID": f"id-{address}",
+        "NodeManagerAddress": address,
+        "Alive": True,
+        "Resources": resources,
+        "Labels": labels,
+    }
 
 
 def answer(accelerators: int = 0, kind: str = "NO_ACCEL", **env: str) -> dict[str, Any]:
@@ -26,7 +33,7 @@ def answer(accelerators: int = 0, kind: str = "NO_ACCEL", **env: str) -> dict[st
 
 
 def settle(nodes: list[dict[str, Any]], answers: list[dict[str, Any]]) -> Any:
-    from roost._ray_nodes import build_cluster, snapshot
+    from roost._ray.nodes import build_cluster, snapshot
 
     return build_cluster(snapshot(nodes, answers), None, 0)
 
@@ -42,7 +49,12 @@ def test_the_head_comes_first_then_addresses_by_value_in_whatever_order_nodes_ar
     chance = dice()
     for _ in range(20):
         chance.shuffle(nodes)
-        assert [address for address, _, _ in order(nodes, [answer() for _ in nodes])] == ["10.0.0.9", "10.0.0.1", "10.0.0.2", "10.0.0.10"]
+        assert [address for address, _, _ in order(nodes, [answer() for _ in nodes])] == [
+            "10.0.0.9",
+            "10.0.0.1",
+            "10.0.0.2",
+            "10.0.0.10",
+        ]
 
 
 def test_ranks_given_to_nodes_win_and_are_for_all_or_none() -> None:
@@ -53,7 +65,9 @@ def test_ranks_given_to_nodes_win_and_are_for_all_or_none() -> None:
     assert [address for address, _, _ in order(nodes, ranks)] == ["10.0.0.2", "10.0.0.3", "10.0.0.1"]
     with pytest.raises(roost.Error, match="in 'the Ray cluster' 1 of 3 nodes have a node_rank"):
         order(nodes, [answer(), answer(RLINF_NODE_RANK="0"), answer()])
-    with pytest.raises(roost.Error, match="^RLINF_NODE_RANK of node 10.0.0.2 is 'one', which is no node rank") as caught:
+    with pytest.raises(
+        roost.Error, match="^RLINF_NODE_RANK of node 10.0.0.2 is 'one', which is no node rank"
+    ) as caught:
         order(nodes, [answer(), answer(RLINF_NODE_RANK="one"), answer()])
     assert caught.value.code == "schema" and caught.value.line == 0
 
@@ -90,7 +104,16 @@ def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join(tmp_path: P
     """By explicit node ranks, whoever is the head; and without, as the head comes first and the others by address. The plan
     is made against the live cluster."""
     last_bytes = range(2, 6)
-    (tmp_path / "c.yaml").write_text(json.dumps({"cluster": {"num_nodes": len(last_bytes), "component_placement": {"actor": "all", "rollout": "1:0,3-8:1-6"}}}))
+    (tmp_path / "c.yaml").write_text(
+        json.dumps(
+            {
+                "cluster": {
+                    "num_nodes": len(last_bytes),
+                    "component_placement": {"actor": "all", "rollout": "1:0,3-8:1-6"},
+                }
+            }
+        )
+    )
     maps: dict[str, Any] = {}  # and an order that gave it
     chance = dice()
     for turn in range(RESTARTS):
@@ -101,11 +124,34 @@ def test_ranks_and_devices_are_the_same_in_whatever_order_nodes_join(tmp_path: P
             joining.sort(key=lambda last: last != 2)
         with RayCluster(addresses=joining, gpus=joining, variables=ranks) as cluster:
             command = [cluster.environment["ROOST"], "plan", "--engine", "ray", "--json", "c.yaml"]
-            done = subprocess.run(command, env=cluster.driver(ROOST_PYTHON=sys.executable), cwd=tmp_path, capture_output=True, text=True, timeout=WAIT)
+            done = subprocess.run(
+                command,
+                env=cluster.driver(ROOST_PYTHON=sys.executable),
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=WAIT,
+            )
         assert done.returncode == 0, done.stderr
         plan = json.loads(done.stdout)
         addresses = [node["address"] for node in plan["cluster"]["nodes"]]
-        made = json.dumps([[component["name"], process["rank"], addresses[process["cluster_node_rank"]], process["visible_accelerators"]] for component in plan["components"] for process in component["processes"]])
+        made = json.dumps(
+            [
+                [
+                    component["name"],
+                    process["rank"],
+                    addresses[process["cluster_node_rank"]],
+                    process["visible_accelerators"],
+                ]
+                for component in plan["components"]
+                for process in component["processes"]
+            ]
+        )
         maps.setdefault(made, [joining, ranks])
     slots = [[f"127.0.0.{last}", [str(number)]] for last in last_bytes for number in range(last)]
-    assert list(maps) == [json.dumps([["actor", rank, *slot] for rank, slot in enumerate(slots)] + [["rollout", rank, *slot] for rank, slot in enumerate([slots[1], *slots[3:9]])])], maps
+    assert list(maps) == [
+        json.dumps(
+            [["actor", rank, *slot] for rank, slot in enumerate(slots)]
+            + [["rollout", rank, *slot] for rank, slot in enumerate([slots[1], *slots[3:9]])]
+        )
+    ], maps

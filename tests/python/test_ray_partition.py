@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from ray_cluster import WAIT, RayCluster, last_json
 from verdicts import LeftOver
 
@@ -32,19 +33,37 @@ class Hosts:
         self.cables = [f"rst{os.getpid()}{letter}"[:15] for letter in "ab"]
         self.plain = RayCluster(nodes=1)  # its folder and environment, not its nodes
         self.folder: Path = self.plain.folder
-        self.environment = self.plain.environment | {"PYTHONPATH": f"{self.plain.environment['PYTHONPATH']}:{self.folder}", "RAY_ADDRESS": f"{ADDRESSES[0]}:{PORT}"}
+        self.environment = self.plain.environment | {
+            "PYTHONPATH": f"{self.plain.environment['PYTHONPATH']}:{self.folder}",
+            "RAY_ADDRESS": f"{ADDRESSES[0]}:{PORT}",
+        }
         self.nodes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> "Hosts":
         try:
             for name in self.names:
                 ip("netns", "add", name)
-            ip("link", "add", self.cables[0], "netns", self.names[0], "type", "veth", "peer", "name", self.cables[1], "netns", self.names[1])
+            ip(
+                "link",
+                "add",
+                self.cables[0],
+                "netns",
+                self.names[0],
+                "type",
+                "veth",
+                "peer",
+                "name",
+                self.cables[1],
+                "netns",
+                self.names[1],
+            )
             for name, cable, address in zip(self.names, self.cables, ADDRESSES, strict=True):
                 ip("-n", name, "addr", "add", f"{address}/24", "dev", cable)
                 ip("-n", name, "link", "set", "lo", "up")
                 ip("-n", name, "link", "set", cable, "up")
-            self._start(0, "--head", f"--port={PORT}", "--include-dashboard=false", f"--temp-dir={self.folder}/t")  # which Ray lets everybody write to
+            self._start(
+                0, "--head", f"--port={PORT}", "--include-dashboard=false", f"--temp-dir={self.folder}/t"
+            )  # which Ray lets everybody write to
             self._start(1, f"--address={ADDRESSES[0]}:{PORT}")
         except BaseException:
             self.close()
@@ -56,10 +75,22 @@ class Hosts:
 
     def _start(self, host: int, *words: str) -> None:
         ray = Path(sys.executable).with_name("ray")
-        settings = (f"--node-ip-address={ADDRESSES[host]}", "--num-cpus=4", "--num-gpus=2", f"--object-store-memory={80 << 20}", "--block")
+        settings = (
+            f"--node-ip-address={ADDRESSES[host]}",
+            "--num-cpus=4",
+            "--num-gpus=2",
+            f"--object-store-memory={80 << 20}",
+            "--block",
+        )
         environment = {name: value for name, value in self.environment.items() if name != "RAY_ADDRESS"}
         log = open(self.folder / f"host{host}.log", "wb")
-        node = subprocess.Popen(self.inside(host, str(ray), "start", *words, *settings), env=environment, stdout=log, stderr=log, cwd=self.folder)
+        node = subprocess.Popen(
+            self.inside(host, str(ray), "start", *words, *settings),
+            env=environment,
+            stdout=log,
+            stderr=log,
+            cwd=self.folder,
+        )
         log.close()
         self.nodes.append(node)
         deadline = time.monotonic() + WAIT
@@ -132,8 +163,14 @@ def partitions(hosts: Hosts) -> None:
     """Five seconds apart: every call has its one answer. Apart until Ray gives the node up: its rank is lost, its old
     life ends when the hosts meet again, and nothing of it acts or answers any more."""
     driver = subprocess.Popen(
-        hosts.inside(0, sys.executable, "-c", textwrap.dedent(DRIVER)), env=hosts.environment, cwd=hosts.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        hosts.inside(0, sys.executable, "-c", textwrap.dedent(DRIVER)),
+        env=hosts.environment,
+        cwd=hosts.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
     def ask(number: int) -> None:
         assert driver.stdin

@@ -3,7 +3,7 @@ codes as on one machine, and nothing left behind however it ends.
 
 One cluster serves all tests. Runs are planned against a snapshot, but for one that asks the cluster itself. The tests
 that need every node come first, then one loses a node; the others have two, as each node takes a second and more of
-every run. Rules that no engine has a part in are in test_parts*.py."""
+every run. Rules that no engine has a part in are in test_agents*.py."""
 
 import json
 import os
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ray_cluster import HEALTH, RayCluster
 from run_under_test import STUBBORN, WAIT, Run, all_pids, shell, until, variables_of, words_of
 from verdicts import LeftOver
@@ -31,7 +32,11 @@ def listens(pid: int) -> bool:
     """Whether a process accepts connections from a network."""
     try:
         sockets = {os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()}
-        rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]]
+        rows = [
+            line.split()
+            for name in ("tcp", "tcp6")
+            for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+        ]
     except OSError:
         return False
     return any(row[3] == "0A" and f"socket:[{row[9]}]" in sockets for row in rows)
@@ -61,10 +66,20 @@ class Nodes:
         return self.cluster.driver(ROOST_PYTHON=sys.executable, ROOST_PROGRAM=self.cluster.environment["ROOST"], **more)
 
     def roost(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([self.cluster.environment["ROOST"], *words], env=self.environment(**more), cwd=self.home, capture_output=True, text=True, timeout=WAIT)
+        return subprocess.run(
+            [self.cluster.environment["ROOST"], *words],
+            env=self.environment(**more),
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+        )
 
     def config(self, placement: dict[str, str], launch: dict[str, Any]) -> str:
-        text = {"cluster": {"num_nodes": self.count, "component_placement": placement}, "roost": {"logs": {"dir": "runs"}, "launch": launch}}
+        text = {
+            "cluster": {"num_nodes": self.count, "component_placement": placement},
+            "roost": {"logs": {"dir": "runs"}, "launch": launch},
+        }
         (self.home / "c.yaml").write_text(json.dumps(text))
         return "c.yaml"
 
@@ -82,7 +97,7 @@ class Nodes:
         deadline = time.monotonic() + seconds
         while (processes := alive()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        folders = [str(path) for path in Path("/tmp").glob(f"roost-part-{run_id}-*")]
+        folders = [str(path) for path in Path("/tmp").glob(f"roost-agent-{run_id}-*")]
         return LeftOver([processes, folders, *self.cluster.left(seconds)])
 
 
@@ -91,7 +106,9 @@ NOTHING: list[Any] = [[], [], [], [], 0]
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    with RayCluster(nodes=NODES, gpus=8, variables={1: {"OF_THE_NODE": "one"}, 2: {"OF_THE_NODE": "two"}}, environment=HEALTH) as cluster:
+    with RayCluster(
+        nodes=NODES, gpus=8, variables={1: {"OF_THE_NODE": "one"}, 2: {"OF_THE_NODE": "two"}}, environment=HEALTH
+    ) as cluster:
         yield Nodes(cluster)
 
 
@@ -124,7 +141,10 @@ def ended(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -> None:
     """Placed by the live cluster; each process tells its environment."""
     told = 'mkdir -p "$TOLD"; env -0 > "$TOLD/$ROOST_COMPONENT.$RANK"; i=0; while [ $i -lt 300 ]; do echo "line $i of $RANK"; i=$((i+1)); done; echo "this is stderr" >&2; pwd'
-    launch = {"actor": shell(told, ports={"http": 1, "more": 2}, env={"TOLD": str(nodes.home / "ray")}), "env": shell(told, env={"TOLD": str(nodes.home / "ray")})}
+    launch = {
+        "actor": shell(told, ports={"http": 1, "more": 2}, env={"TOLD": str(nodes.home / "ray")}),
+        "env": shell(told, env={"TOLD": str(nodes.home / "ray")}),
+    }
     config = nodes.config({"actor": "0-31:0-7", "env": "3-4,20"}, launch)
     run = nodes.run("run", "--engine", "ray", config, RLINF_MINE="yes", MINE="secret")
     assert run.end() == 0, run.err
@@ -133,7 +153,9 @@ def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -
         for rank in range(size):
             whole = "".join(f"{line}{rank}\n" for line in lines) + f"{nodes.home}\n"
             assert run.log(component, rank).decode() == whole
-            assert [line for line in run.out.splitlines() if line.startswith(f"[{component}/{rank}] ")] == [f"[{component}/{rank}] {line}" for line in whole.splitlines()]
+            assert [line for line in run.out.splitlines() if line.startswith(f"[{component}/{rank}] ")] == [
+                f"[{component}/{rank}] {line}" for line in whole.splitlines()
+            ]
             assert f"[{component}/{rank}] this is stderr" in run.err
     assert "simulated" not in run.err and "is done" in run.err
     assert nodes.left(run.id) == NOTHING
@@ -142,23 +164,58 @@ def test_a_run_is_the_same_as_on_one_machine_but_for_where_it_is(nodes: Nodes) -
     records = run.records()
     assert len(records) == 12 and records[-1]["failed"] is False and all(record["code"] == 0 for record in records[:-1])
 
-    here = nodes.roost("run", "--engine", "local", "--cluster", "nodes.json", config, f"roost.launch.actor.env.TOLD={nodes.home}/local", f"roost.launch.env.env.TOLD={nodes.home}/local")
+    here = nodes.roost(
+        "run",
+        "--engine",
+        "local",
+        "--cluster",
+        "nodes.json",
+        config,
+        f"roost.launch.actor.env.TOLD={nodes.home}/local",
+        f"roost.launch.env.env.TOLD={nodes.home}/local",
+    )
     assert here.returncode == 0, here.stderr
     read = lambda path: dict(entry.split("=", 1) for entry in path.read_text().split("\0") if entry)  # noqa: E731
-    differ = {"ROOST_RUN_ID", "ROOST_NAMESPACE", "CLUSTER_NAMESPACE", "MASTER_ADDR", "MASTER_PORT", "TOLD", "ROOST_PORT_HTTP", "ROOST_PORT_MORE"}
+    differ = {
+        "ROOST_RUN_ID",
+        "ROOST_NAMESPACE",
+        "CLUSTER_NAMESPACE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TOLD",
+        "ROOST_PORT_HTTP",
+        "ROOST_PORT_MORE",
+    }
     of_driver = set(nodes.environment())
-    of_nodes = {name for pid in all_pids() if words_of(pid).partition(" ")[0].endswith("/raylet/raylet") and str(nodes.cluster.folder) in words_of(pid) for name in variables_of(pid)} | {"RLINF_MINE", "RAY_ADDRESS", "ROOST_ENGINE"}
+    of_nodes = {
+        name
+        for pid in all_pids()
+        if words_of(pid).partition(" ")[0].endswith("/raylet/raylet") and str(nodes.cluster.folder) in words_of(pid)
+        for name in variables_of(pid)
+    } | {"RLINF_MINE", "RAY_ADDRESS", "ROOST_ENGINE"}
     assert "OF_THE_NODE" in of_nodes and not {"OMP_NUM_THREADS", "PYTHONBREAKPOINT"} & of_nodes
     ports = set()
     for path in sorted((nodes.home / "local").iterdir()):
         local, ray = read(path), read(nodes.home / "ray" / path.name)
-        added = {name: value for name, value in local.items() if name not in of_driver and name not in differ | {"PWD", "OLDPWD", "SHLVL", "_"}}
+        added = {
+            name: value
+            for name, value in local.items()
+            if name not in of_driver and name not in differ | {"PWD", "OLDPWD", "SHLVL", "_"}
+        }
         assert added.items() <= ray.items(), path.name
         component, rank = path.name.split(".")
-        assert added["RANK"] == rank and "CUDA_VISIBLE_DEVICES" in added and ("ROOST_PORT_MORE_COUNT" in added) == (component == "actor")
+        assert (
+            added["RANK"] == rank
+            and "CUDA_VISIBLE_DEVICES" in added
+            and ("ROOST_PORT_MORE_COUNT" in added) == (component == "actor")
+        )
         assert ray["ROOST_RUN_ID"] == run.id and ray["ROOST_NAMESPACE"] == ray["CLUSTER_NAMESPACE"] == "roost"
         assert ray["MASTER_ADDR"] == "127.0.0.2" and ray["PWD"] == str(nodes.home)
-        assert ray.get("OF_THE_NODE") == {1: "one", 2: "two"}.get(int(ray["CLUSTER_NODE_RANK"])) and ray["RLINF_MINE"] == "yes" and "MINE" not in ray
+        assert (
+            ray.get("OF_THE_NODE") == {1: "one", 2: "two"}.get(int(ray["CLUSTER_NODE_RANK"]))
+            and ray["RLINF_MINE"] == "yes"
+            and "MINE" not in ray
+        )
         # All else is of the node, and nothing of Ray's own processes there.
         assert set(ray) - set(local) <= of_nodes, path.name
         ports.add((path.name.split(".")[0], ray["MASTER_PORT"]))
@@ -171,14 +228,29 @@ def test_order_and_readiness_hold_across_nodes(nodes: Nodes) -> None:
     """The last node is ready last, each by another sign; who comes after sees all of them."""
     listen = "import os, socket, time; open('seen.port.'+os.environ['RANK'],'w'); s=socket.socket(); s.bind(('127.0.0.1', int(os.environ['ROOST_PORT_HTTP']))); s.listen(); time.sleep(1000)"
     launch = {
-        "files": {**shell("sleep 0.$RANK; touch seen.file.$RANK; exec sleep 1000"), "ready": {"file": "seen.file.%{RANK}", "timeout": 100}},
-        "lines": {**shell("sleep 0.$RANK; touch seen.line.$RANK; echo now ready; exec sleep 1000"), "ready": {"line": "now ready", "timeout": 100}, "after": ["files"]},
-        "ports": {"command": [sys.executable, "-c", listen], "ports": {"http": 1}, "ready": {"port": "http", "timeout": 100}},
+        "files": {
+            **shell("sleep 0.$RANK; touch seen.file.$RANK; exec sleep 1000"),
+            "ready": {"file": "seen.file.%{RANK}", "timeout": 100},
+        },
+        "lines": {
+            **shell("sleep 0.$RANK; touch seen.line.$RANK; echo now ready; exec sleep 1000"),
+            "ready": {"line": "now ready", "timeout": 100},
+            "after": ["files"],
+        },
+        "ports": {
+            "command": [sys.executable, "-c", listen],
+            "ports": {"http": 1},
+            "ready": {"port": "http", "timeout": 100},
+        },
         "last": shell("ls seen.* | wc -l; kill -9 $$", after=["lines", "ports"]),
-    }  # fmt: skip
+    }
     run = nodes.start(dict.fromkeys(launch, nodes.everywhere), launch)
     assert run.end() == 128 + signal.SIGKILL, run.err
-    counts = [run.log("last", rank) for rank in range(NODES) if (run.folder / "last" / str(rank)).exists() and run.log("last", rank)]
+    counts = [
+        run.log("last", rank)
+        for rank in range(NODES)
+        if (run.folder / "last" / str(rank)).exists() and run.log("last", rank)
+    ]
     assert counts and set(counts) == {b"12\n"}
     assert re.search(r"first failure: last/(\d) on node \1 \(127.0.0.\d\) was ended by SIGKILL", run.err), run.err
     assert nodes.left(run.id) == NOTHING
@@ -194,12 +266,43 @@ def test_a_lost_node_ends_the_run(nodes: Nodes) -> None:
     run = begin_stubborn(nodes)
     nodes.lose(5)
     assert run.end() == 5, run.err
-    assert "the part of the run on node 3 (127.0.0.5) is lost: its node has died" in run.err, run.err
-    assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "killed-by-roost", 1: "killed-by-roost", 2: "killed-by-roost", 3: "lost"}
+    assert "the agent on node 3 (127.0.0.5) is lost: its node has died" in run.err, run.err
+    assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {
+        0: "killed-by-roost",
+        1: "killed-by-roost",
+        2: "killed-by-roost",
+        3: "lost",
+    }
     assert nodes.left(run.id) == NOTHING
 
 
 # --- with two of them
+
+
+def test_trainers_find_servers_of_another_node_which_end_with_the_job(few: Nodes) -> None:
+    """examples/serve.yaml on two nodes: the trainers are on the first, the servers on the second."""
+    serve = Path(__file__).parents[2] / "examples/serve.py"
+    command = [sys.executable, "-u", str(serve)]
+    launch = {
+        "rollout": {
+            "command": [*command, "serve", "--port", "%{ROOST_PORT_HTTP}"],
+            "ports": {"http": 1},
+            "ready": {"port": "http"},
+            "service": True,
+        },
+        "actor": {"command": [*command, "train", "--servers", "%{rollout.addresses.http}"], "after": ["rollout"]},
+    }
+    run = few.start({"actor": "0-3", "rollout": "8-11:0-1"}, launch)
+    assert run.end() == 0, run.err
+    lines = sorted(line for line in run.out.splitlines() if line.startswith("[actor/"))
+    assert lines == [
+        f"[actor/{rank}] step {step}: STEP-{step} from server {(rank + step) % 2}"
+        for rank in range(4)
+        for step in range(3)
+    ]
+    counts = dict(re.findall(r"^roost:   (\w+) +(.*)$", run.err, re.M))
+    assert counts == {"actor": "4 done", "rollout": "2 done"}
+    assert few.left(run.folder.name) == NOTHING
 
 
 def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_managers_of_its_run(few: Nodes) -> None:
@@ -216,9 +319,20 @@ def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_ma
     config = few.config({"a": few.everywhere, "b": "15"}, launch)
     # Planned in another order than the cluster's own, and with a group: the managers tell the plan's.
     turned = json.loads((few.home / "nodes.json").read_text())
-    turned["cluster"]["nodes"] = [node | {"node_rank": rank} for rank, node in enumerate(reversed(turned["cluster"]["nodes"]))]
+    turned["cluster"]["nodes"] = [
+        node | {"node_rank": rank} for rank, node in enumerate(reversed(turned["cluster"]["nodes"]))
+    ]
     (few.home / "turned.json").write_text(json.dumps(turned))
-    run = few.run("run", "--engine", "ray", "--cluster", "turned.json", "--quiet", config, "cluster.node_groups=[{label: far, node_ranks: 1}]")
+    run = few.run(
+        "run",
+        "--engine",
+        "ray",
+        "--cluster",
+        "turned.json",
+        "--quiet",
+        config,
+        "cluster.node_groups=[{label: far, node_ranks: 1}]",
+    )
     assert run.end() == 0, run.err
     assert run.log("b", 0).decode() == "roost 127.0.0.3 127.0.0.3 127.0.0.2 far cluster node\n2 far\n"
     for rank in range(FEW):
@@ -228,12 +342,21 @@ def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_ma
 
 
 def test_a_process_that_fails_stops_all_nodes_and_gives_its_code(few: Nodes) -> None:
-    run = few.start({"a": "0-15:0-7"}, {"a": shell("trap 'echo told; exit 3' TERM; if [ $RANK = 5 ]; then echo failing; exit 7; fi; while :; do sleep 0.05; done")})
+    run = few.start(
+        {"a": "0-15:0-7"},
+        {
+            "a": shell(
+                "trap 'echo told; exit 3' TERM; if [ $RANK = 5 ]; then echo failing; exit 7; fi; while :; do sleep 0.05; done"
+            )
+        },
+    )
     assert run.end() == 7, run.err
     assert "first failure: a/5 on node 1 (127.0.0.3) exited with 7" in run.err and "stopping: a/5 failed" in run.err
     records = run.records()
     assert records[0]["rank"] == 5 and records[0]["code"] == 7
-    assert {(record["rank"], record["code"] or record["signal"]) for record in records[1:-1]} <= {(rank, how) for rank in range(8) for how in (3, signal.SIGTERM)}
+    assert {(record["rank"], record["code"] or record["signal"]) for record in records[1:-1]} <= {
+        (rank, how) for rank in range(8) for how in (3, signal.SIGTERM)
+    }
     assert len(records) == 9 and records[-1]["failed"] is True
 
 
@@ -244,9 +367,12 @@ def test_a_run_goes_on_when_messages_are_lost(few: Nodes) -> None:
     """R11: every tenth question to an actor is lost, and every tenth answer."""
     lost = {"num_failures": -1, "req_failure_prob": 10, "resp_failure_prob": 10, "in_flight_failure_prob": 0}
     run = few.start(
-        {"a": "0-15:0-1", "b": "0-15:0-1"}, {"a": shell("seq 100; exec sleep 1000"), "b": shell("echo last", after=["a"])}, "--grace", "0.2",
+        {"a": "0-15:0-1", "b": "0-15:0-1"},
+        {"a": shell("seq 100; exec sleep 1000"), "b": shell("echo last", after=["a"])},
+        "--grace",
+        "0.2",
         RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": lost}),
-    )  # fmt: skip
+    )
     run.await_lines(2, "last")
     run.process.send_signal(signal.SIGTERM)
     assert run.end() == 128 + signal.SIGTERM, run.err
@@ -258,7 +384,7 @@ def test_a_run_goes_on_when_messages_are_lost(few: Nodes) -> None:
 ASK = """
 import json
 import ray
-from roost._ray_cluster import again, load_ray
+from roost._ray.join import again, load_ray
 load_ray().init(namespace="asking", logging_level="error")
 
 class Actor:
@@ -273,7 +399,10 @@ print(json.dumps(ray.get(again(actor.answer).remote(), timeout=60)))
 def test_what_may_be_asked_twice_is_asked_as_often_as_it_takes(few: Nodes) -> None:
     """R11, without luck: the first five tries are lost."""
     lost = {"num_failures": 5, "req_failure_prob": 100, "resp_failure_prob": 0, "in_flight_failure_prob": 0}
-    assert few.cluster.drive(ASK, RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": lost})) == 42
+    assert (
+        few.cluster.drive(ASK, RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": lost}))
+        == 42
+    )
 
 
 def test_signals_reach_every_node_and_the_second_one_kills(few: Nodes) -> None:
@@ -298,9 +427,18 @@ def test_other_processes_of_the_user_see_it_and_stop_it(few: Nodes) -> None:
     assert few.roost("logs", run.id).stdout.count("up") == FEW
     ours = run.pids()
     # The bridge is a driver of Ray's, and has its port; nothing else has one.
-    assert len(ours) > FEW and [words_of(pid) for pid in ours if listens(pid) and "roost._ray_run" not in words_of(pid)] == []
-    clash = few.roost("run", "--engine", "ray", "--cluster", "nodes.json", few.config({"b": "8-9"}, {"b": shell("true")}))
-    assert clash.returncode == 5 and f"accelerators are in use by run {run.id} of " in clash.stderr and "node 1 (127.0.0.3): 0-1" in clash.stderr
+    assert (
+        len(ours) > FEW
+        and [words_of(pid) for pid in ours if listens(pid) and "roost._ray.bridge" not in words_of(pid)] == []
+    )
+    clash = few.roost(
+        "run", "--engine", "ray", "--cluster", "nodes.json", few.config({"b": "8-9"}, {"b": shell("true")})
+    )
+    assert (
+        clash.returncode == 5
+        and f"accelerators are in use by run {run.id} of " in clash.stderr
+        and "node 1 (127.0.0.3): 0-1" in clash.stderr
+    )
     assert few.roost("stop", run.id).returncode == 0
     assert run.end() == 128 + signal.SIGTERM, run.err
     assert few.left(run.id) == NOTHING
@@ -308,8 +446,10 @@ def test_other_processes_of_the_user_see_it_and_stop_it(few: Nodes) -> None:
 
 def test_a_run_that_waits_for_its_nodes_can_be_stopped(few: Nodes) -> None:
     config = few.config({"a": "0"}, {"a": shell("true")})
-    run = few.run("run", "--engine", "ray", "--cluster", "nodes.json", config, "roost.ray.address=" + few.cluster.address)
-    bridge = run.pid_of("roost._ray_run")
+    run = few.run(
+        "run", "--engine", "ray", "--cluster", "nodes.json", config, "roost.ray.address=" + few.cluster.address
+    )
+    bridge = run.pid_of("roost._ray.bridge")
     os.kill(bridge, signal.SIGSTOP)
     run.process.send_signal(signal.SIGINT)
     assert run.end() == 128 + signal.SIGINT
@@ -330,7 +470,7 @@ def test_a_killed_driver_leaves_nothing(few: Nodes) -> None:
 
 def test_a_killed_bridge_ends_the_run(few: Nodes) -> None:
     run = begin_stubborn(few)
-    os.kill(run.pid_of("roost._ray_run"), signal.SIGKILL)
+    os.kill(run.pid_of("roost._ray.bridge"), signal.SIGKILL)
     assert run.end() == 5
     assert "the bridge to the nodes has ended (signal 9)" in run.err
     assert [record["reason"] for record in run.records()[:-1]] == ["lost"] * FEW
@@ -342,14 +482,17 @@ def test_a_reservation_that_somebody_else_removes_ends_the_run(few: Nodes) -> No
     run = begin_stubborn(few)
     removed = few.cluster.remove_groups()
     assert run.end() == 5, run.err
-    assert f"roost: the accelerators of this run are no longer reserved: its placement group {removed[0]} was removed by somebody else\n" in run.err
+    assert (
+        f"roost: the accelerators of this run are no longer reserved: its placement group {removed[0]} was removed by somebody else\n"
+        in run.err
+    )
     assert len(removed) == 1 and [record["reason"] for record in run.records()[:-1]] == ["killed-by-roost"] * FEW
     assert few.left(run.id) == NOTHING
 
 
 def test_a_killed_actor_ends_the_run_and_its_processes(few: Nodes) -> None:
     run = begin_stubborn(few)
-    os.kill(few.cluster.pid_of("part/1"), signal.SIGKILL)
+    os.kill(few.cluster.pid_of("agent/1"), signal.SIGKILL)
     assert run.end() == 5, run.err
     assert "node 1 (127.0.0.3) is lost" in run.err
     assert {record["rank"]: record["reason"] for record in run.records()[:-1]} == {0: "killed-by-roost", 1: "lost"}

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ray_cluster import RayCluster, last_json
-from ray_four import script, wait_line, write_module
 
 import roost
-from roost import _ray_session
-from roost._ray_session import Session
+from ray_cluster import RayCluster, last_json
+from ray_four import script, wait_line, write_module
+from roost._ray import session as ray_session
+from roost._ray.session import Session
 
 pytestmark = pytest.mark.ray
 
@@ -22,7 +22,11 @@ OVER = "Ray was shut down in this process, and its run and groups have ended wit
 
 
 def module(node: Any, **words: Any) -> Any:
-    return SimpleNamespace(_private=SimpleNamespace(worker=SimpleNamespace(global_worker=SimpleNamespace(node=node))), exceptions="errors", **words)
+    return SimpleNamespace(
+        _private=SimpleNamespace(worker=SimpleNamespace(global_worker=SimpleNamespace(node=node))),
+        exceptions="errors",
+        **words,
+    )
 
 
 class Node:
@@ -51,12 +55,12 @@ def test_a_session_is_over_when_ray_was_shut_down_also_when_it_was_initialised_a
 def test_ray_starts_nothing_by_itself_until_it_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for own in (True, False):  # RAY_ENABLE_AUTO_CONNECT is the user's
         hook = SimpleNamespace(enable_auto_connect=own)
-        monkeypatch.setattr(_ray_session, "switch", lambda hook=hook: hook)
-        _ray_session.forbid_start()
-        _ray_session.forbid_start()
+        monkeypatch.setattr(ray_session, "switch", lambda hook=hook: hook)
+        ray_session.forbid_start()
+        ray_session.forbid_start()
         assert hook.enable_auto_connect is False
-        _ray_session.allow_start()
-        _ray_session.allow_start()
+        ray_session.allow_start()
+        ray_session.allow_start()
         assert hook.enable_auto_connect is own
 
 

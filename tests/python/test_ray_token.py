@@ -7,34 +7,42 @@ from pathlib import Path
 import pytest
 
 import roost
-from roost import _ray_cluster, _ray_token
+from roost._ray import join as ray_join
+from roost._ray import session as ray_session
 
 pytestmark = pytest.mark.ray
 
 
-def test_a_token_that_is_to_be_used_and_is_not_there_is_said_before_ray_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_to_be_used_and_is_not_there_is_said_before_ray_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
         monkeypatch.delenv(name, raising=False)
-    _ray_token.check_token()  # none is wanted
+    ray_session.check_token()  # none is wanted
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    with pytest.raises(roost.EngineError, match=rf"RAY_AUTH_MODE is 'token', but there is no token in {tmp_path}/.ray/auth_token \(copy the cluster's token file there"):
-        _ray_cluster.connect(None, "127.0.0.1:1", "roost")
+    with pytest.raises(
+        roost.EngineError,
+        match=rf"RAY_AUTH_MODE is 'token', but there is no token in {tmp_path}/.ray/auth_token \(copy the cluster's token file there",
+    ):
+        ray_join.connect(None, "127.0.0.1:1", "roost")
     (tmp_path / "token").touch()
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    with pytest.raises(roost.EngineError, match=rf"no token in {tmp_path}/token \(RAY_AUTH_TOKEN_PATH names that file: let it name"):
-        _ray_token.check_token()
+    with pytest.raises(
+        roost.EngineError, match=rf"no token in {tmp_path}/token \(RAY_AUTH_TOKEN_PATH names that file: let it name"
+    ):
+        ray_session.check_token()
     (tmp_path / "token").write_text("f" * 64)
-    _ray_token.check_token()
+    ray_session.check_token()
     monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
-    _ray_token.check_token()
+    ray_session.check_token()
 
 
 def test_the_mode_is_chosen_for_one_cluster_where_nobody_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(_ray_token, "wants_token", lambda address: asked.append(address) or address == "closed")  # type: ignore[func-returns-value]
-    monkeypatch.setattr(_ray_token, "read_again", lambda: None)
+    monkeypatch.setattr(ray_session, "wants_token", lambda address: asked.append(address) or address == "closed")  # type: ignore[func-returns-value]
+    monkeypatch.setattr(ray_session, "read_again", lambda: None)
     for mode, token, address, expected in (
         (None, "f" * 64, "closed", "token"),
         (None, "f" * 64, "open", None),
@@ -47,12 +55,12 @@ def test_the_mode_is_chosen_for_one_cluster_where_nobody_set_it(monkeypatch: pyt
         monkeypatch.setenv("RAY_AUTH_MODE", mode or "")
         if mode is None:
             monkeypatch.delenv("RAY_AUTH_MODE")
-        with _ray_token.mode_for(address):
+        with ray_session.mode_for(address):
             pass
         assert os.environ.get("RAY_AUTH_MODE") == expected, (mode, address)
-        _ray_token.forget_mode()
+        ray_session.forget_mode()
         assert os.environ.get("RAY_AUTH_MODE") == mode, address
-        with pytest.raises(ValueError, match="refused"), _ray_token.mode_for(address):
+        with pytest.raises(ValueError, match="refused"), ray_session.mode_for(address):
             raise ValueError("refused")
         assert os.environ.get("RAY_AUTH_MODE") == mode, address
     assert asked == ["closed", "closed", "open", "open"]  # who has no token, or knows the mode, asks nobody
@@ -64,15 +72,19 @@ def test_a_token_that_ray_makes_is_for_this_user_alone(tmp_path: Path, monkeypat
 
     monkeypatch.setenv("HOME", str(tmp_path))
     token = tmp_path / ".ray" / "auth_token"
-    with _ray_token.private_token():
+    with ray_session.private_token():
         pass
     assert not token.exists()
-    with _ray_token.private_token():
-        assert token.stat().st_mode & 0o777 == 0o600 and token.parent.stat().st_mode & 0o777 == 0o700 and not _ray_token.is_at_hand()
+    with ray_session.private_token():
+        assert (
+            token.stat().st_mode & 0o777 == 0o600
+            and token.parent.stat().st_mode & 0o777 == 0o700
+            and not ray_session.is_at_hand()
+        )
         generate_and_save_token()
     assert token.stat().st_mode & 0o777 == 0o600 and len(token.read_text()) == 64
     token.chmod(0o640)
-    with _ray_token.private_token():
+    with ray_session.private_token():
         pass
     assert token.stat().st_mode & 0o777 == 0o640
 
@@ -82,12 +94,21 @@ def test_the_cure_of_a_refusal_says_what_this_process_has(tmp_path: Path, monkey
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    assert _ray_token.token_hint() == f"there is none{cure}"
+    assert ray_session.token_hint() == f"there is none{cure}"
     (tmp_path / "token").write_text("f" * 64)
-    assert _ray_token.token_hint() == f"it is that of {tmp_path}/token{cure}"
+    assert ray_session.token_hint() == f"it is that of {tmp_path}/token{cure}"
     monkeypatch.setenv("RAY_AUTH_TOKEN", "e" * 64)
-    assert _ray_token.token_hint() == "it is that of RAY_AUTH_TOKEN here: correct it, or unset it and set RAY_AUTH_TOKEN_PATH to the cluster's token file"
+    assert (
+        ray_session.token_hint()
+        == "it is that of RAY_AUTH_TOKEN here: correct it, or unset it and set RAY_AUTH_TOKEN_PATH to the cluster's token file"
+    )
     monkeypatch.setenv("RAY_AUTH_MODE", "bogus")
-    assert _ray_token.token_hint() == "RAY_AUTH_MODE is 'bogus', and Ray knows token and disabled: set one of them, or unset it"
+    assert (
+        ray_session.token_hint()
+        == "RAY_AUTH_MODE is 'bogus', and Ray knows token and disabled: set one of them, or unset it"
+    )
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    assert _ray_token.token_hint() == "RAY_AUTH_MODE=disabled says no token: unset it, and set RAY_AUTH_TOKEN_PATH to the cluster's token file"
+    assert (
+        ray_session.token_hint()
+        == "RAY_AUTH_MODE=disabled says no token: unset it, and set RAY_AUTH_TOKEN_PATH to the cluster's token file"
+    )

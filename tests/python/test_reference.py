@@ -47,8 +47,7 @@ def code(got: Answer) -> str:
 def brief(component: dict[str, Any]) -> str:
     """`n0:0,1 n1:2` = process 0 on node 0 with units 0 and 1, process 1 on node 1 with unit 2."""
     return " ".join(
-        f"n{p['cluster_node_rank']}:{','.join(map(str, p['local_hardware_ranks']))}"
-        for p in component["processes"]
+        f"n{p['cluster_node_rank']}:{','.join(map(str, p['local_hardware_ranks']))}" for p in component["processes"]
     )
 
 
@@ -158,9 +157,7 @@ def test_the_seed_example_counts_nine_and_six() -> None:
     got = answer({"actor": "0-1:0-3,3-5,7-10:7-14"}, (8, 8)).components[0]
     assert got["world_size"] == 15
     assert got["hardware_ranks"] == [0, 1, 3, 4, 5, 7, 8, 9, 10]
-    assert brief(got) == " ".join(
-        [on_units(0, 0, 1, 1, 3, 4, 5, 7, 7), "n1:0 n1:0 n1:1 n1:1 n1:2 n1:2"]
-    )
+    assert brief(got) == " ".join([on_units(0, 0, 1, 1, 3, 4, 5, 7, 7), "n1:0 n1:0 n1:1 n1:1 n1:2 n1:2"])
     assert [p["local_world_size"] for p in got["processes"]] == [9] * 9 + [6] * 6
 
 

@@ -42,9 +42,7 @@ SEPARATE = {"actor": "0-1", "rollout": "2-5", "inference": "6-7", "reward": "2-5
         ("all", (8, 8), (8, 4), "n0:0,2,4,6 n0:1,3,5,7 n1:0,2,4,6 n1:1,3,5,7"),
     ],
 )
-def test_collocated_table(
-    text: str, accelerators: tuple[int, ...], tp: tuple[int, int], expected: str
-) -> None:
+def test_collocated_table(text: str, accelerators: tuple[int, ...], tp: tuple[int, int], expected: str) -> None:
     got = place({TOGETHER: text}, accelerators, tp)
     assert got.mode == "collocated"
     assert rollout(got) == expected

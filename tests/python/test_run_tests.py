@@ -93,7 +93,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     for folder in ("tests", "build/tests", "notes"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = tests {ROOT}/tests/python\naddopts = -p no:cacheprovider -p xdist -p pytest_timeout\n")
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = tests {ROOT}/tests/python\naddopts = -p no:cacheprovider -p xdist -p pytest_timeout\n"
+    )
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # others take a second to load
     (tmp_path / "tests" / "luck.py").write_text(LUCK)
     (tmp_path / "tests" / "unsteady").write_text("# none\n")
@@ -115,7 +117,9 @@ def listing(tree: Path, *entries: str) -> None:
     (tree / "tests" / "unsteady").write_text("".join(f"{entry}\n" for entry in ("# a comment", "", *entries)))
 
 
-def test_a_failed_test_is_tried_once_more_alone_with_the_same_seed(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_test_is_tried_once_more_alone_with_the_same_seed(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     suite = run(tree, TESTS, workers="2", ROOST_SEED="5")
     out = capfd.readouterr().out
     assert out.startswith("seed 5 (ROOST_SEED=5 runs the same again)\n")
@@ -131,7 +135,10 @@ def test_a_failed_test_is_tried_once_more_alone_with_the_same_seed(tree: Path, c
 
 def test_a_run_whose_failures_do_not_repeat_has_passed(tree: Path) -> None:
     suite = run(tree, "from luck import fails_once\ndef test_x():\n    assert fails_once('x')\n")
-    assert suite.has_passed() and suite.summary() == f"unsteady: tests/test_x.py::test_x (seed {suite.seed})\n1 passed, 0 failed"
+    assert (
+        suite.has_passed()
+        and suite.summary() == f"unsteady: tests/test_x.py::test_x (seed {suite.seed})\n1 passed, 0 failed"
+    )
 
 
 def test_some_failures_are_never_tried_again(tree: Path) -> None:
@@ -151,12 +158,18 @@ def test_a_test_that_is_listed_fails_the_run(tree: Path, capfd: pytest.CaptureFi
     text = "import pytest\nfrom luck import fails_once\n@pytest.mark.parametrize('x', [1, 2])\ndef test_x(x):\n    assert x == 1 or fails_once('x')\n"
     (tree / "tests" / "test_x.py").write_text(text)
     assert run(tree, text).summary() == "1 passed, 1 failed"
-    assert "tests/test_x.py::test_x[2] is listed in tests/unsteady: it is not tried again = mend it" in capfd.readouterr().out
+    assert (
+        "tests/test_x.py::test_x[2] is listed in tests/unsteady: it is not tried again = mend it"
+        in capfd.readouterr().out
+    )
     assert tries(tree) == {"x": 1}
 
 
 def test_nothing_is_tried_again_when_soaking_nor_what_never_ran(tree: Path) -> None:
-    assert run(tree, "from luck import fails_once\ndef test_x():\n    assert fails_once('x')\n", repeats=False).summary() == "0 passed, 1 failed"
+    assert (
+        run(tree, "from luck import fails_once\ndef test_x():\n    assert fails_once('x')\n", repeats=False).summary()
+        == "0 passed, 1 failed"
+    )
     assert tries(tree) == {"x": 1}
     skipping = "import pytest\ndef test_x():\n    pytest.skip('no')\n"
     assert run(tree, skipping).summary() == "0 passed, 1 failed"
@@ -183,10 +196,22 @@ def test_a_test_that_fails_to_tidy_up_counts_once(tree: Path) -> None:
 
 
 ENTRIES: list[tuple[str, str]] = [
-    ("tests/test_x.py::test_z (seed 3) 2026-11-18: gone", "there is no test 'tests/test_x.py::test_z' = remove the line, or name the test as the run printed it"),
-    ("tests/test_w.py::test_x (seed 3) 2026-11-18: gone", "there is no test 'tests/test_w.py::test_x' = remove the line, or name the test as the run printed it"),
-    ("unit_gone (seed 3) 2026-11-18: gone", "there is no test 'unit_gone' = remove the line, or name the test as the run printed it"),
-    ("tests/test_x.py::test_x", "'tests/test_x.py::test_x' is not an entry = write: NAME (seed N) YYYY-MM-DD: what is known"),
+    (
+        "tests/test_x.py::test_z (seed 3) 2026-11-18: gone",
+        "there is no test 'tests/test_x.py::test_z' = remove the line, or name the test as the run printed it",
+    ),
+    (
+        "tests/test_w.py::test_x (seed 3) 2026-11-18: gone",
+        "there is no test 'tests/test_w.py::test_x' = remove the line, or name the test as the run printed it",
+    ),
+    (
+        "unit_gone (seed 3) 2026-11-18: gone",
+        "there is no test 'unit_gone' = remove the line, or name the test as the run printed it",
+    ),
+    (
+        "tests/test_x.py::test_x",
+        "'tests/test_x.py::test_x' is not an entry = write: NAME (seed N) YYYY-MM-DD: what is known",
+    ),
 ]
 
 
@@ -216,7 +241,11 @@ def program(tree: Path, name: str, text: str) -> None:
 @pytest.fixture
 def unit(tree: Path) -> Callable[[str], Suite]:
     def run_unit(text: str) -> Suite:
-        program(tree, "unit_x", f'echo "$$ $ROOST_SEED" >> {tree}/notes/unit; first() {{ [ "$(wc -l < {tree}/notes/unit)" = 1 ]; }}; echo ok 1 - a\n{text}')
+        program(
+            tree,
+            "unit_x",
+            f'echo "$$ $ROOST_SEED" >> {tree}/notes/unit; first() {{ [ "$(wc -l < {tree}/notes/unit)" = 1 ]; }}; echo ok 1 - a\n{text}',
+        )
         suite = Suite(tree, {**os.environ, "ROOST_SEED": "7"}, repeats=True, watchdog=None)
         suite.run_unit("build", "unit tests")
         return suite
@@ -225,11 +254,21 @@ def unit(tree: Path) -> Callable[[str], Suite]:
 
 
 def test_a_unit_program_that_fails_is_run_once_more(tree: Path, unit: Callable[[str], Suite]) -> None:
-    assert unit("if first; then echo not ok 2 - b; exit 1; fi; echo ok 2 - b").summary() == "unsteady: unit_x (seed 7)\n2 passed, 0 failed"
+    assert (
+        unit("if first; then echo not ok 2 - b; exit 1; fi; echo ok 2 - b").summary()
+        == "unsteady: unit_x (seed 7)\n2 passed, 0 failed"
+    )
     assert len({line.split()[0] for line in (tree / "notes" / "unit").read_text().splitlines()}) == 2
 
 
-@pytest.mark.parametrize("end", ["echo 'src/a.c:3:5: runtime error: shift' >&2; exit 1", "kill -SEGV $$", "echo 'not ok 2 - b'; echo '# Test failed with exception: Segmentation fault'; exit 1"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "echo 'src/a.c:3:5: runtime error: shift' >&2; exit 1",
+        "kill -SEGV $$",
+        "echo 'not ok 2 - b'; echo '# Test failed with exception: Segmentation fault'; exit 1",
+    ],
+)
 def test_a_unit_program_that_crashes_is_not(tree: Path, unit: Callable[[str], Suite], end: str) -> None:
     assert unit(f"if first; then {end}; fi").summary() == "1 passed, 1 failed"
     assert tries(tree) == {"unit": 1}

@@ -17,7 +17,9 @@ Process = dict[str, Any]
 
 
 def run(command: str, seed: str, name: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([ROOST, command, "--json", name, *words], cwd=SEEDS / seed, env={}, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [ROOST, command, "--json", name, *words], cwd=SEEDS / seed, env={}, capture_output=True, text=True, timeout=60
+    )
 
 
 def plan(seed: str, name: str, *words: str) -> dict[str, list[Process]]:
@@ -74,7 +76,9 @@ def test_000_and_001_explicit_and_implicit_processes_mix() -> None:
     for cluster, overrides in ("1x12", []), ("2x8", ["cluster.num_nodes=2"]):
         processes = plan(SEED_000, "mixed-processes.yaml", "--cluster", cluster, *overrides)["actor"]
         first_of_node = {node: node * int(cluster.split("x")[1]) for node in range(2)}
-        resources = [first_of_node[process["cluster_node_rank"]] + process["local_hardware_ranks"][0] for process in processes]
+        resources = [
+            first_of_node[process["cluster_node_rank"]] + process["local_hardware_ranks"][0] for process in processes
+        ]
         assert resources[0:4] == [0, 0, 1, 1]  # "processes 0-3 evenly on resources 0-1"
         assert resources[4:7] == [3, 4, 5]  # "processes 4-6 implicitly on resources 3-5"
         assert resources[7:15] == [7, 7, 8, 8, 9, 9, 10, 10]  # "processes 7-14 evenly on resources 7-10"
@@ -92,17 +96,23 @@ def test_000_conf_yaml_starts_one_process_on_each_of_accelerators_0_to_3() -> No
 
 def test_000_process_ranks_must_be_continuous_and_unique() -> None:
     for text in "0-1:0-1,2-3:3-4", "0-1:0-1,2-3:1-2", "0-1:1-2":
-        done = run("check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", f"cluster.component_placement.actor={text}")
+        done = run(
+            "check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", f"cluster.component_placement.actor={text}"
+        )
         assert (done.returncode, [error["code"] for error in json.loads(done.stdout)["errors"]]) == (3, ["rank"])
 
 
 def test_000_counts_must_be_multiples_of_each_other() -> None:
-    done = run("check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", "cluster.component_placement.actor=0-2:0-1")
+    done = run(
+        "check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", "cluster.component_placement.actor=0-2:0-1"
+    )
     assert done.returncode == 3 and "one count must be a multiple of the other" in done.stdout
 
 
 def test_000_process_ranks_cannot_be_all() -> None:
-    done = run("check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", "cluster.component_placement.actor=0-2:all")
+    done = run(
+        "check", SEED_000, "mixed-processes.yaml", "--cluster", "1x12", "cluster.component_placement.actor=0-2:all"
+    )
     assert done.returncode == 3 and "cannot be 'all'" in done.stdout
 
 
@@ -116,7 +126,9 @@ def test_001_components_straight_under_cluster_are_shown_where_they_go() -> None
 def test_001_simple_example_with_its_key() -> None:
     # "both the actor and inference groups' process 0-7 evenly occupy accelerator 0 to 7".
     components = plan(SEED_001, "simple-example-completed.yaml", "--cluster", "1x8")
-    assert {name: held(processes) for name, processes in components.items()} == {name: [[i] for i in range(8)] for name in ("actor", "inference")}
+    assert {name: held(processes) for name, processes in components.items()} == {
+        name: [[i] for i in range(8)] for name in ("actor", "inference")
+    }
 
 
 def test_001_complex_example_as_printed_is_shown_its_indentation() -> None:
@@ -139,16 +151,29 @@ def test_001_hardware_ranks_span_several_groups_in_order() -> None:
         # "hardware ranks 0-7 belong to a800 and ranks 8-15 belong to 4090".
         assert [process["node_group_label"] for process in components[name]] == ["a800"] * 8 + ["4090"] * 8
         assert held(components[name]) == [[i % 8] for i in range(16)]
-    assert [(process["node_group_label"], process["local_hardware_ranks"]) for process in components["across"]] == [("a800", [7]), ("4090", [0])]
+    assert [(process["node_group_label"], process["local_hardware_ranks"]) for process in components["across"]] == [
+        ("a800", [7]),
+        ("4090", [0]),
+    ]
     assert held(components["one_process_across"]) == [[4, 5, 6, 7], [0, 1, 2, 3]]
     # "hardware ranks within a single process must all be ... on the same node".
-    done = run("check", SEED_001, "several-node-groups.yaml", "--cluster", "2x8", "cluster.component_placement.across.placement=7-8:0")
+    done = run(
+        "check",
+        SEED_001,
+        "several-node-groups.yaml",
+        "--cluster",
+        "2x8",
+        "cluster.component_placement.across.placement=7-8:0",
+    )
     assert done.returncode == 4 and "same node" in done.stdout
 
 
 def test_001_what_a_resource_rank_counts() -> None:
     components = plan(SEED_001, "what-a-resource-is.yaml")
-    assert (nodes(components["on_accelerators"]), held(components["on_accelerators"])) == ([0, 0, 1, 1], [[0], [1], [0], [1]])
+    assert (nodes(components["on_accelerators"]), held(components["on_accelerators"])) == (
+        [0, 0, 1, 1],
+        [[0], [1], [0], [1]],
+    )
     assert (nodes(components["on_nodes"]), held(components["on_nodes"])) == ([2], [[]])
     assert (nodes(components["on_robots"]), held(components["on_robots"])) == ([0, 2], [[0], [0]])
     # "a node label is reserved ... for allocating on node ranks only (no accelerators or other hardware)".
@@ -175,7 +200,14 @@ def test_001_disaggregated_components_have_their_own() -> None:
 
 
 def test_001_model_parallel_ranks_must_be_continuous() -> None:
-    done = run("check", SEED_001, "model-parallel-disaggregated.yaml", "--mode", "model-parallel", "cluster.component_placement.actor=0,2-3")
+    done = run(
+        "check",
+        SEED_001,
+        "model-parallel-disaggregated.yaml",
+        "--mode",
+        "model-parallel",
+        "cluster.component_placement.actor=0,2-3",
+    )
     assert done.returncode == 3 and "must be contiguous" in done.stdout
 
 

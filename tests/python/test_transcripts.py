@@ -6,10 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from chance import PROFILE
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from transcripts import CASES, ROOST, ROOT, Answer, Malformed, answer_lines, answers_of, block_lines, command_of, read, rewrite, topics
+
+from chance import PROFILE
+from transcripts import (
+    CASES,
+    ROOST,
+    ROOT,
+    Answer,
+    Malformed,
+    answer_lines,
+    answers_of,
+    block_lines,
+    command_of,
+    read,
+    rewrite,
+    topics,
+)
 
 pytestmark = pytest.mark.plain
 MANY = settings(PROFILE, max_examples=500)
@@ -79,7 +93,11 @@ def test_a_malformed_transcript_is_refused(text: str, said: str, tmp_path: Path)
         read(written(tmp_path / "topic.txt", text))
 
 
-STREAMS = st.one_of(st.binary(max_size=20), st.text(max_size=20).map(lambda text: text.encode(errors="replace")), st.text("a \\\n\r\tn", max_size=20).map(str.encode))
+STREAMS = st.one_of(
+    st.binary(max_size=20),
+    st.text(max_size=20).map(lambda text: text.encode(errors="replace")),
+    st.text("a \\\n\r\tn", max_size=20).map(str.encode),
+)
 
 
 @MANY
@@ -88,7 +106,9 @@ STREAMS = st.one_of(st.binary(max_size=20), st.text(max_size=20).map(lambda text
 @example(0, b"# a\n\n$ roost\n", b"exit 3\n")
 @example(0, b"\\", b" \n \n")
 @example(0, "\u2028a\x85\n".encode(), b"\\\\\n\\n\n")
-def test_every_answer_comes_back(tmp_path_factory: pytest.TempPathFactory, status: int, stdout: bytes, stderr: bytes) -> None:
+def test_every_answer_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, status: int, stdout: bytes, stderr: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / "answers.txt"
     answer = Answer(status, stdout, stderr)
     text = as_text(answer)
@@ -129,7 +149,9 @@ def test_the_example_of_the_readme_is_true(tmp_path: Path) -> None:
 
 def bless(folder: Path, *words: str) -> tuple[int, str, str]:
     env = os.environ | {"ROOST": str(ROOST), "ROOST_CASES": str(folder)}
-    done = subprocess.run([sys.executable, ROOT / "tools" / "bless", *words], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "bless", *words], env=env, capture_output=True, text=True, timeout=120
+    )
     return done.returncode, done.stdout, done.stderr
 
 

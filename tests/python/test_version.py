@@ -9,9 +9,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from transcripts import ROOST, ROOT
 
 import roost
+from transcripts import ROOST, ROOT
 
 BUILD = ROOST.parent
 [VERSION] = re.findall(r"^project\('roost', 'c', version: '(\d+\.\d+\.\d+)'", (ROOT / "meson.build").read_text(), re.M)
@@ -27,7 +27,14 @@ def test_program_package_header_and_library_have_the_version() -> None:
 
 def test_no_other_file_of_the_build_names_a_version() -> None:
     """A second place would be forgotten."""
-    for name in ("pyproject.toml", "include/roost/version.h.in", "include/roost/roost.h", "src/base/version.c", "python/roost/__init__.py", "tools/release"):
+    for name in (
+        "pyproject.toml",
+        "include/roost/version.h.in",
+        "include/roost/roost.h",
+        "src/base/version.c",
+        "python/roost/__init__.py",
+        "tools/release",
+    ):
         assert not re.search(r"\b\d+\.\d+\.\d+\b", (ROOT / name).read_text()), name
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
 
@@ -36,7 +43,9 @@ def test_no_other_file_of_the_build_names_a_version() -> None:
 def test_the_source_archive_has_the_version(tmp_path: Path) -> None:
     env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     code = "import sys, mesonpy; print(mesonpy.build_sdist(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == f"roost-{VERSION}.tar.gz"
     with tarfile.open(tmp_path / f"roost-{VERSION}.tar.gz") as archive:

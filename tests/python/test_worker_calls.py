@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from worker_classes import Asynchronous, Closing, Given, GivenLater, Helper, Many
-from worker_home import WorkerHome
 
 import roost
+from worker_classes import Asynchronous, Closing, Given, GivenLater, Helper, Many
+from worker_home import WorkerHome
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,9 @@ def test_chosen_ranks_are_called_in_the_order_given_and_once(group: roost.Worker
 
 
 @pytest.mark.parametrize("ranks", [(4,), (-1,), (0, 99), (), (1, 1)])
-def test_a_rank_that_is_not_there_is_an_error_that_sticks_to_nothing(group: roost.WorkerGroup, ranks: tuple[int, ...]) -> None:
+def test_a_rank_that_is_not_there_is_an_error_that_sticks_to_nothing(
+    group: roost.WorkerGroup, ranks: tuple[int, ...]
+) -> None:
     with pytest.raises(roost.RankError) as caught:
         group.execute_on(*ranks)
     assert isinstance(caught.value, AssertionError) and isinstance(caught.value, IndexError)
@@ -86,11 +88,53 @@ def nested(depth: int) -> Any:
 
 
 VALUES: list[Any] = [
-    None, True, 0, -1, 2**31, 2**63, -(2**64), 10**400, 0.0, -0.0, 1e308, float("inf"), "", "é🤖", "\ud800", "__main__", b"", bytes(range(256)),
-    (), (1, "two", 3.0, b"4", None, (5, [6, {"seven": 8}])), [], {}, {1: 2, "a": None, (1, 2): [3]}, list(range(1000)), nested(3), nested(9), nested(300),
-    b"x" * 16380, b"x" * 20000, (b"x" * 40000,), "y" * 100000, {"k": b"z" * 33000}, bytearray(b"ab"), {1, 2}, frozenset((1,)), 1j, range(3), ...,
-    Color.RED, (Color.RED, 1), Point(1, [2]), collections.OrderedDict(a=1), datetime.timedelta(1), np.float64(2.5), len, dict,
-]  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    2**31,
+    2**63,
+    -(2**64),
+    10**400,
+    0.0,
+    -0.0,
+    1e308,
+    float("inf"),
+    "",
+    "é🤖",
+    "\ud800",
+    "__main__",
+    b"",
+    bytes(range(256)),
+    (),
+    (1, "two", 3.0, b"4", None, (5, [6, {"seven": 8}])),
+    [],
+    {},
+    {1: 2, "a": None, (1, 2): [3]},
+    list(range(1000)),
+    nested(3),
+    nested(9),
+    nested(300),
+    b"x" * 16380,
+    b"x" * 20000,
+    (b"x" * 40000,),
+    "y" * 100000,
+    {"k": b"z" * 33000},
+    bytearray(b"ab"),
+    {1, 2},
+    frozenset((1,)),
+    1j,
+    range(3),
+    ...,
+    Color.RED,
+    (Color.RED, 1),
+    Point(1, [2]),
+    collections.OrderedDict(a=1),
+    datetime.timedelta(1),
+    np.float64(2.5),
+    len,
+    dict,
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
@@ -144,7 +188,12 @@ def test_calls_leave_nothing_behind(group: roost.WorkerGroup) -> None:
             group.echo(value).wait()
         group.execute_on(1, 0).echo(value=1).wait()
         group.execute_on(1).soon(1).wait()
-        for failing in (lambda: group.fail_on(0).wait(), lambda: group.lock().wait(), lambda: group.echo(threading.Lock()), lambda: group.add("a").wait()):
+        for failing in (
+            lambda: group.fail_on(0).wait(),
+            lambda: group.lock().wait(),
+            lambda: group.echo(threading.Lock()),
+            lambda: group.add("a").wait(),
+        ):
             with pytest.raises((roost.WorkerError, TypeError)):
                 failing()
         group.execute_on(2).echo(1)  # and nobody waits for it
@@ -160,7 +209,9 @@ def test_calls_leave_nothing_behind(group: roost.WorkerGroup) -> None:
         return max(after - at_first for after, at_first in zip(blocks(), before, strict=True))
 
     grown = [growth()]
-    while grown[-1] >= 30 and len(grown) < 60:  # Python's own stores are filled some day; a block a call would be there each time
+    while (
+        grown[-1] >= 30 and len(grown) < 60
+    ):  # Python's own stores are filled some day; a block a call would be there each time
         grown.append(growth())
     assert grown[-1] < 30, grown
 
@@ -195,7 +246,10 @@ def test_a_method_with_arguments_of_its_own_is_one(group: roost.WorkerGroup) -> 
 def test_wait_gives_up_in_time_and_the_call_goes_on(group: roost.WorkerGroup, workers: WorkerHome) -> None:
     pipe = workers.engine.pipe("hanging")
     handle = group.hang_on(1, str(pipe.path))
-    with pytest.raises(roost.Timeout, match=r"'hang_on' of group 'calls' is not done after 0.05 s: 1 of 4 ranks have not answered \(rank 1\)") as caught:
+    with pytest.raises(
+        roost.Timeout,
+        match=r"'hang_on' of group 'calls' is not done after 0.05 s: 1 of 4 ranks have not answered \(rank 1\)",
+    ) as caught:
         while True:  # until the others have answered
             kinds = [outcome.kind for outcome in handle.outcomes]
             assert set(kinds) <= {"value", "pending"}
@@ -283,12 +337,17 @@ def test_an_array_that_a_worker_keeps_stays_as_it_is(group: roost.WorkerGroup) -
 def test_large_values_go_both_ways(group: roost.WorkerGroup) -> None:
     data = bytes(range(256)) * (1 << 17)
     assert group.echo(data).wait() == [data] * 4
-    assert group.execute_on(0).echo((data, [data], {"k": bytearray(data)})).wait() == [(data, [data], {"k": bytearray(data)})]
+    assert group.execute_on(0).echo((data, [data], {"k": bytearray(data)})).wait() == [
+        (data, [data], {"k": bytearray(data)})
+    ]
     arrays = group.zeros(48 << 20).wait()
     assert [array.shape for array in arrays] == [(48 << 20,)] * 4
 
 
-@pytest.mark.parametrize("value", [None, (), {"a": [1, 2.5, "ü"]}, b"", b"x" * 70_000, [b"x" * 70_000], {1, 2}, float("inf"), "\ud800", range(5)])
+@pytest.mark.parametrize(
+    "value",
+    [None, (), {"a": [1, 2.5, "ü"]}, b"", b"x" * 70_000, [b"x" * 70_000], {1, 2}, float("inf"), "\ud800", range(5)],
+)
 def test_values_come_back_as_they_went(group: roost.WorkerGroup, value: object) -> None:
     assert group.execute_on(1).echo(value).wait() == [value]
 
@@ -317,7 +376,9 @@ def test_functions_travel(group: roost.WorkerGroup) -> None:
 def test_threads_of_one_worker_run_calls_at_once(workers: WorkerHome) -> None:
     with Many.create_group().launch(workers.cluster("1x1"), name="threads", max_concurrency=3) as group:
         assert [len(handle.wait(60)) for handle in [group.meet() for _ in range(3)]] == [1, 1, 1]
-        assert [handle.wait(60) for handle in [group.echo(number) for number in range(50)]] == [[number] for number in range(50)]
+        assert [handle.wait(60) for handle in [group.echo(number) for number in range(50)]] == [
+            [number] for number in range(50)
+        ]
 
 
 @pytest.mark.local  # on Ray a call never waits for room
@@ -388,7 +449,9 @@ def test_several_groups_at_once(workers: WorkerHome) -> None:
     cluster = workers.cluster("1x2")
     with (
         Helper.create_group(100).launch(cluster, name="one") as one,
-        Helper.create_group(200).launch(cluster, name="two", placement_strategy=roost.NodePlacementStrategy([0, 0, 0])) as two,
+        Helper.create_group(200).launch(
+            cluster, name="two", placement_strategy=roost.NodePlacementStrategy([0, 0, 0])
+        ) as two,
     ):
         first, second = one.add(0), two.add(0)
         assert second.wait() == [200, 201, 202] and first.wait() == [100, 101]
@@ -403,3 +466,17 @@ def test_a_class_may_have_a_method_close(workers: WorkerHome) -> None:
         group._close()
         with pytest.raises(roost.EngineError, match="group 'closing' is closed"):
             group.close()
+
+
+def test_shutdown_ends_a_group_whatever_methods_its_class_has(workers: WorkerHome) -> None:
+    group = Closing.create_group()
+    roost.WorkerGroup.shutdown(group)  # it was not launched
+    group.launch(workers.cluster("1x2"), name="closing")
+    assert group.close().wait() == ["closed by 0", "closed by 1"]
+    roost.WorkerGroup.shutdown(group)
+    roost.WorkerGroup.shutdown(group)
+    with pytest.raises(roost.EngineError, match="group 'closing' is closed"):
+        group.close()
+    Closing.create_group().launch(workers.cluster("1x1"), name="closing")._close()  # the name is free
+    with pytest.raises(TypeError, match="group must be a WorkerGroup, not str"):
+        roost.WorkerGroup.shutdown("closing")  # type: ignore[arg-type]

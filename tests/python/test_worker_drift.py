@@ -40,7 +40,10 @@ def children() -> list[str]:
     """With zombies; of any thread."""
     pids = [pid for thread in threads() for pid in text_of(f"/proc/self/task/{thread}/children").split()]
     stats = [stat for pid in pids if (stat := text_of(f"/proc/{pid}/stat"))]
-    return [stat[stat.index("(") : stat.rindex(")") + 1] + " zombie" * (stat[stat.rindex(")") + 2] in "ZX") for stat in stats]
+    return [
+        stat[stat.index("(") : stat.rindex(")") + 1] + " zombie" * (stat[stat.rindex(")") + 2] in "ZX")
+        for stat in stats
+    ]
 
 
 def state() -> Counter[str]:

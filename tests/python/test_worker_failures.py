@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
+import roost
 from engine import wait_gone
 from worker_classes import Clashing, Helper, Homebody, Refusing
 from worker_home import WorkerHome
-
-import roost
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,25 @@ def test_a_failing_rank_raises_with_its_place_and_traceback(group: roost.WorkerG
     with pytest.raises(roost.WorkerError) as caught:
         handle.wait()
     error = caught.value
-    assert str(error).startswith("rank 3 of group 'failing' (node 1, accelerators 2,3) failed in 'fail_on': KeyError: 'rank 3 was told to'\n\nTraceback")
+    assert str(error).startswith(
+        "rank 3 of group 'failing' (node 1, accelerators 2,3) failed in 'fail_on': KeyError: 'rank 3 was told to'\n\nTraceback"
+    )
     assert (error.rank, error.node_rank, error.accelerators, error.code) == (3, 1, ["2", "3"], "worker")
-    assert 'raise KeyError(f"rank {self._rank} was told to")' in error.traceback and "roost/_host" not in error.traceback
-    assert isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyError) and error.__cause__.args == ("rank 3 was told to",)
-    assert [(outcome.rank, outcome.kind, outcome.value) for outcome in error.outcomes] == [(0, "value", 0), (1, "value", 1), (2, "value", 2), (3, "error", None)]
+    assert (
+        'raise KeyError(f"rank {self._rank} was told to")' in error.traceback
+        and "roost/_work/host" not in error.traceback
+    )
+    assert (
+        isinstance(error, RuntimeError)
+        and isinstance(error.__cause__, KeyError)
+        and error.__cause__.args == ("rank 3 was told to",)
+    )
+    assert [(outcome.rank, outcome.kind, outcome.value) for outcome in error.outcomes] == [
+        (0, "value", 0),
+        (1, "value", 1),
+        (2, "value", 2),
+        (3, "error", None),
+    ]
     assert handle.outcomes[3].exception is not None and handle.outcomes[0].seconds is not None
     with pytest.raises(roost.WorkerError):
         handle.wait()
@@ -96,13 +110,22 @@ def test_a_failure_is_told_although_others_wait_for_it_for_ever(group: roost.Wor
 @pytest.mark.local  # Ray does not tell by what a process ended
 def test_a_worker_that_dies_leaves_its_call_unknown_and_the_others_alone(own_workers: WorkerHome) -> None:
     with Helper.create_group().launch(own_workers.cluster("1x4"), name="dying") as group:
-        with pytest.raises(roost.WorkerError, match="rank 2 of group 'dying' .* failed in 'die_on': .*killed by signal 9") as caught:
+        with pytest.raises(
+            roost.WorkerError, match="rank 2 of group 'dying' .* failed in 'die_on': .*killed by signal 9"
+        ) as caught:
             group.die_on(2).wait()
         outcomes = caught.value.outcomes
-        assert [(outcome.kind, outcome.value) for outcome in outcomes] == [("value", 0), ("value", 1), ("unknown", None), ("value", 3)]
+        assert [(outcome.kind, outcome.value) for outcome in outcomes] == [
+            ("value", 0),
+            ("value", 1),
+            ("unknown", None),
+            ("value", 3),
+        ]
         end = outcomes[2].end
         assert end is not None and end["signal"] == signal.SIGKILL and end["rank"] == 2
-        with pytest.raises(roost.WorkerError, match="failed in 'add': it had ended before: its process was killed by signal 9") as caught:
+        with pytest.raises(
+            roost.WorkerError, match="failed in 'add': it had ended before: its process was killed by signal 9"
+        ) as caught:
             group.add(1).wait()
         assert [outcome.kind for outcome in caught.value.outcomes] == ["value", "value", "not_run", "value"]
         assert group.execute_on(0, 1, 3).add(1).wait() == [2, 3, 5]
@@ -163,9 +186,15 @@ def test_nothing_of_closed_groups_stays_in_the_driver(own_workers: WorkerHome) -
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_a_constructor_that_raises_raises_from_launch(own_workers: WorkerHome, warm: bool) -> None:
-    with pytest.raises(roost.WorkerError, match="rank 1 of group 'refusing' .* failed to start: LookupError: there is no such thing") as caught:
+    with pytest.raises(
+        roost.WorkerError, match="rank 1 of group 'refusing' .* failed to start: LookupError: there is no such thing"
+    ) as caught:
         Refusing.create_group(1).launch(own_workers.cluster("1x4"), name="refusing", warm=warm)
-    assert caught.value.rank == 1 and isinstance(caught.value.__cause__, LookupError) and "__init__" in caught.value.traceback
+    assert (
+        caught.value.rank == 1
+        and isinstance(caught.value.__cause__, LookupError)
+        and "__init__" in caught.value.traceback
+    )
     own_workers.engine.wait_empty()
 
 
@@ -193,7 +222,10 @@ def test_what_cannot_be_read_fails_its_call_alone(group: roost.WorkerGroup, size
         (lambda: group.homebody(size), "what it returned cannot be read here: ValueError: only at home"),
     ):
         handle = call()
-        with pytest.raises(roost.WorkerError, match=rf"^rank 0 of group 'failing' \(.+\) failed in '\w+': {re.escape(words)}; so did ranks 1, 2, 3\n"):
+        with pytest.raises(
+            roost.WorkerError,
+            match=rf"^rank 0 of group 'failing' \(.+\) failed in '\w+': {re.escape(words)}; so did ranks 1, 2, 3\n",
+        ):
             handle.wait()
         assert [(outcome.kind, outcome.error) for outcome in handle.outcomes] == [("error", words)] * 4
         assert "in make_homebody" in handle.outcomes[0].traceback
@@ -204,8 +236,13 @@ def test_a_constructor_that_takes_too_long_is_told(own_workers: WorkerHome) -> N
     pipe = own_workers.engine.pipe("never")
     late = "slow/0, slow/1, slow/2 and 1 more are not"
     if own_workers.name == "ray":
-        late = "".join(f", slow/{rank} on node 0 (127.0.0.2) (REASON)" for rank in range(3))[2:] + " and 1 more are not (look at the nodes' logs, or pass a larger timeout)"
-    said = re.escape(f"group 'slow' was not ready after 0.5 s: 0 of 4 processes of 'slow' are ready; {late}").replace("REASON", "[^()]+")
+        late = (
+            "".join(f", slow/{rank} on node 0 (127.0.0.2) (REASON)" for rank in range(3))[2:]
+            + " and 1 more are not (look at the nodes' logs, or pass a larger timeout)"
+        )
+    said = re.escape(f"group 'slow' was not ready after 0.5 s: 0 of 4 processes of 'slow' are ready; {late}").replace(
+        "REASON", "[^()]+"
+    )
     with pytest.raises(roost.Timeout, match=f"^{said}$"):
         Slow.create_group(str(pipe.path)).launch(own_workers.cluster("1x4"), name="slow", timeout=0.5)
     own_workers.engine.wait_empty()
@@ -218,7 +255,9 @@ class Slow(roost.Worker):
             pipe.read(1)
 
 
-def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(
+    workers: WorkerHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = workers.cluster("1x2")
     before = len(workers.engine.runs())
 
@@ -231,7 +270,11 @@ def test_what_is_wrong_with_a_launch_is_said_before_anything_starts(workers: Wor
     refused(ValueError, "'' cannot be the name of a group", name="")
     refused(TypeError, "name must be a str", name=1)
     if workers.name == "local":
-        for variable, value, words in (("ROOST_PORT_BASE", "abc", "a port from 1024 to 65535, not 'abc'"), ("ROOST_PORT_BASE", "80", "not '80'"), ("ROOST_CGROUP", "nope", "'auto' or 'never', not 'nope'")):
+        for variable, value, words in (
+            ("ROOST_PORT_BASE", "abc", "a port from 1024 to 65535, not 'abc'"),
+            ("ROOST_PORT_BASE", "80", "not '80'"),
+            ("ROOST_CGROUP", "nope", "'auto' or 'never', not 'nope'"),
+        ):
             with monkeypatch.context() as patch:
                 patch.setenv(variable, value)
                 refused(ValueError, f"{variable} is .*{words}$")
@@ -266,5 +309,7 @@ def test_a_group_is_called_when_it_has_been_launched(workers: WorkerHome) -> Non
 
 
 def test_a_worker_made_by_hand_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match=r"a worker is made by launching its class: Helper.create_group\(...\).launch\(cluster\)"):
+    with pytest.raises(
+        RuntimeError, match=r"a worker is made by launching its class: Helper.create_group\(...\).launch\(cluster\)"
+    ):
         Helper()

@@ -3,17 +3,24 @@
 import gc
 
 import pytest
-from worker_classes import Helper
-from worker_home import WorkerHome
 
 import roost
+from worker_classes import Helper
+from worker_home import WorkerHome
 
 ROBOTS = {
     "cluster": {
         "num_nodes": 2,
         "node_groups": [
             {"label": "a800", "node_ranks": "0-1"},
-            {"label": "robot", "node_ranks": 1, "hardware": {"type": "Franka", "configs": [{"node_rank": 1, "robot_ip": f"10.0.0.{i}"} for i in (1, 2)]}},
+            {
+                "label": "robot",
+                "node_ranks": 1,
+                "hardware": {
+                    "type": "Franka",
+                    "configs": [{"node_rank": 1, "robot_ip": f"10.0.0.{i}"} for i in (1, 2)],
+                },
+            },
         ],
         "component_placement": {"env": {"node_group": "robot", "placement": "0-1"}},
     }
@@ -51,13 +58,31 @@ def test_every_field_is_set(workers: WorkerHome) -> None:
             "has_accelerator": True,
             "text": "fields(rank=0)",
         }
-        assert (second["_cluster_node_rank"], second["_local_hardware_ranks"], second["global_accelerator_ids"]) == (1, [0, 1], [4, 5])
+        assert (second["_cluster_node_rank"], second["_local_hardware_ranks"], second["global_accelerator_ids"]) == (
+            1,
+            [0, 1],
+            [4, 5],
+        )
         one, two = group.environment().wait()
         assert (one["CUDA_VISIBLE_DEVICES"], two["CUDA_VISIBLE_DEVICES"]) == ("2,3", "0,1")
-        assert (one["RANK"], two["RANK"], one["WORLD_SIZE"], one["GROUP_NAME"], two["WORKER_NAME"]) == ("0", "1", "2", "fields", "fields:1")
+        assert (one["RANK"], two["RANK"], one["WORLD_SIZE"], one["GROUP_NAME"], two["WORKER_NAME"]) == (
+            "0",
+            "1",
+            "2",
+            "fields",
+            "fields:1",
+        )
 
 
-BAD_NAMES = {"": "''", "/tmp/abs_evil": "'/tmp/abs_evil'", "../evil": "'../evil'", "a b": "'a b'", "a:0": "'a:0'", "x" * 64: "'x", "a\x1b[31mb": r"'a\\x1b\[31mb'"}
+BAD_NAMES = {
+    "": "''",
+    "/tmp/abs_evil": "'/tmp/abs_evil'",
+    "../evil": "'../evil'",
+    "a b": "'a b'",
+    "a:0": "'a:0'",
+    "x" * 64: "'x",
+    "a\x1b[31mb": r"'a\\x1b\[31mb'",
+}
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
@@ -71,7 +96,10 @@ def test_a_name_that_cannot_be_a_folder_is_refused_before_anything_starts(worker
 
 def test_a_class_whose_name_is_too_long_for_a_default_is_told_to_name_its_group(workers: WorkerHome) -> None:
     long = type("L" * 51, (Helper,), {})
-    with pytest.raises(roost.Error, match=f"a group of {'L' * 51} needs a name: 'worker_group_{'L' * 51}' cannot be one .pass one to launch") as caught:
+    with pytest.raises(
+        roost.Error,
+        match=f"a group of {'L' * 51} needs a name: 'worker_group_{'L' * 51}' cannot be one .pass one to launch",
+    ) as caught:
         long.create_group().launch(workers.cluster("1x1"))
     assert caught.value.code == "name"
 
@@ -81,17 +109,26 @@ def test_without_isolation_all_devices_are_shown(workers: WorkerHome) -> None:
         with Helper.create_group().launch(workers.cluster("1x4"), name="shared", **words) as group:
             assert group.visible().wait() == [4, 4, 4, 4]
             fields = group.fields().wait()
-            assert [(one["_local_rank"], one["_isolate_gpu"], one["global_accelerator_ids"]) for one in fields] == [(r, False, [0, 1, 2, 3]) for r in range(4)]
+            assert [(one["_local_rank"], one["_isolate_gpu"], one["global_accelerator_ids"]) for one in fields] == [
+                (r, False, [0, 1, 2, 3]) for r in range(4)
+            ]
 
 
 def test_the_defaults_are_those_of_the_reference(workers: WorkerHome) -> None:
     with Helper.create_group().launch(workers.cluster("2x2")) as group:
         fields = group.fields().wait()
-        assert [(one["_group_name"], one["_local_hardware_ranks"]) for one in fields] == [("worker_group_Helper", [number % 2]) for number in range(4)]
+        assert [(one["_group_name"], one["_local_hardware_ranks"]) for one in fields] == [
+            ("worker_group_Helper", [number % 2]) for number in range(4)
+        ]
         assert group.visible().wait() == [1, 1, 1, 1]
     with Helper.create_group().launch(workers.cluster("2x0")) as group:
         [only] = group.fields().wait()
-        assert (only["_cluster_node_rank"], only["_world_size"], only["has_accelerator"], only["torch_device_type"]) == (0, 1, False, "cpu")
+        assert (
+            only["_cluster_node_rank"],
+            only["_world_size"],
+            only["has_accelerator"],
+            only["torch_device_type"],
+        ) == (0, 1, False, "cpu")
         assert (only["hardware_type"], only["hardware_infos"], only["global_accelerator_ids"]) == (None, [], [])
 
 
@@ -100,8 +137,13 @@ def test_robots_are_told_to_their_workers(workers: WorkerHome) -> None:
     strategy = roost.ComponentPlacement(ROBOTS, cluster).get_strategy("env")
     with Helper.create_group().launch(cluster, strategy, "env") as group:
         fields = group.fields().wait()
-        assert [(one["_node_group"], one["hardware_type"], one["_cluster_node_rank"]) for one in fields] == [("robot", "Franka", 1)] * 2
-        assert [[info.config["robot_ip"] for info in one["hardware_infos"]] for one in fields] == [["10.0.0.1"], ["10.0.0.2"]]
+        assert [(one["_node_group"], one["hardware_type"], one["_cluster_node_rank"]) for one in fields] == [
+            ("robot", "Franka", 1)
+        ] * 2
+        assert [[info.config["robot_ip"] for info in one["hardware_infos"]] for one in fields] == [
+            ["10.0.0.1"],
+            ["10.0.0.2"],
+        ]
 
 
 # --- managers
@@ -112,12 +154,18 @@ def test_workers_are_known_to_the_managers(own_workers: WorkerHome) -> None:
         info = roost.WorkerManager.get_proxy().get_worker_info(roost.WorkerAddress("known", 3))
         assert info is not None
         assert (info.rank, info.group_world_size, info.cluster_node_rank, info.accelerator_rank) == (3, 4, 1, 1)
-        assert (info.accelerator_type, info.accelerator_model, info.available_accelerators) == ("NV_GPU", "NV_GPU:A800", [3])
+        assert (info.accelerator_type, info.accelerator_model, info.available_accelerators) == (
+            "NV_GPU",
+            "NV_GPU:A800",
+            [3],
+        )
         assert info.hardware_infos == [roost.HardwareInfo("Accelerator", "NV_GPU:A800")]
         assert group.execute_on(0).find("known:3").wait() == [info]
         first = roost.WorkerManager.get_proxy().get_worker_info("known:0")
         assert first is not None and first.node_port == group.fields().wait()[0]["port"]
-        assert group.children().wait() == [[f"known:{rank}:0", f"known:{rank}:1", f"known:{rank}(rank=1)"] for rank in range(4)]
+        assert group.children().wait() == [
+            [f"known:{rank}:0", f"known:{rank}:1", f"known:{rank}(rank=1)"] for rank in range(4)
+        ]
         assert group.execute_on(1).find("known:2:1").wait()[0].rank == 1
 
 

@@ -8,24 +8,35 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import roost
 from engine import wait_gone
 from worker_classes import Helper
 from worker_home import WorkerHome
 
-import roost
-from roost import _local
 
-
-def test_workers_log_in_the_references_form_and_the_driver_shows_it(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workers_log_in_the_references_form_and_the_driver_shows_it(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Helper.create_group().launch(own_workers.cluster("1x2"), name="talk") as group:
         group.say("this").wait()
     lines = own_workers.log("talk", 0).splitlines()
-    assert all(re.fullmatch(r"\[[A-Z]+ \d\d:\d\d:\d\d talk-Rank-0\]\[worker_classes\.py:\d+\] \w+ this", line) for line in lines)
-    assert [line.split()[0][1:] + " " + line.split()[-2] for line in lines] == ["INFO info", "WARNING warning", "ERROR error", "INFO first"]
+    assert all(
+        re.fullmatch(r"\[[A-Z]+ \d\d:\d\d:\d\d talk-Rank-0\]\[worker_classes\.py:\d+\] \w+ this", line)
+        for line in lines
+    )
+    assert [line.split()[0][1:] + " " + line.split()[-2] for line in lines] == [
+        "INFO info",
+        "WARNING warning",
+        "ERROR error",
+        "INFO first",
+    ]
     assert own_workers.log("talk", 1).splitlines()[-1].endswith("last this")
     shown = capsys.readouterr().out.splitlines()
     if own_workers.name == "local":  # on Ray: test_ray_logs.py
-        assert sorted(line for line in shown if line.startswith("[talk/0] ")) == sorted(f"[talk/0] {line}" for line in lines)
+        assert sorted(line for line in shown if line.startswith("[talk/0] ")) == sorted(
+            f"[talk/0] {line}" for line in lines
+        )
     monkeypatch.setenv("RLINF_LOG_LEVEL", "CRITICAL")
     with Helper.create_group().launch(own_workers.cluster("1x1"), name="quiet") as group:
         group.say("this").wait()
@@ -60,34 +71,49 @@ def test_workers_are_processes_of_their_own_however_they_start(own_workers: Work
 
 @pytest.mark.local
 def test_warm_workers_are_forks_of_one_interpreter(own_workers: WorkerHome) -> None:
-    for warm, program in ((True, "_fork_server"), (False, "_worker_main.py")):
+    for warm, program in ((True, "fork_server"), (False, "worker_main.py")):
         with Helper.create_group().launch(own_workers.cluster("1x2"), name="program", warm=warm) as group:
             for pid in group.pid().wait():
                 assert program in Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def is_forked(pid: int) -> bool:
-    return "_fork_server" in Path(f"/proc/{pid}/cmdline").read_text()
+    return "fork_server" in Path(f"/proc/{pid}/cmdline").read_text()
 
 
 @pytest.mark.local  # Ray starts its workers in its own way
-def test_a_large_environment_starts_warm_too(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_large_environment_starts_warm_too(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for i in range(10):
         monkeypatch.setenv(f"LARGE_{i}", str(i) * 100_000)
     with Helper.create_group().launch(own_workers.cluster("1x2"), name="large") as group:
-        assert [sum(len(value) for name, value in seen.items() if name.startswith("LARGE_")) for seen in group.environment().wait()] == [1_000_000] * 2
+        assert [
+            sum(len(value) for name, value in seen.items() if name.startswith("LARGE_"))
+            for seen in group.environment().wait()
+        ] == [1_000_000] * 2
         assert [is_forked(pid) for pid in group.pid().wait()] == [True, True]
     assert caplog.text == ""
 
 
 @pytest.mark.local
 @pytest.mark.parametrize("warm", [True, False])
-@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "MUJOCO_GL"])  # one for a library's start, one that is read when it is imported
-def test_a_cold_start_that_was_to_be_warm_says_why(own_workers: WorkerHome, caplog: pytest.LogCaptureFixture, variable: str, warm: bool) -> None:
+@pytest.mark.parametrize(
+    "variable", ["OMP_NUM_THREADS", "MUJOCO_GL"]
+)  # one for a library's start, one that is read when it is imported
+def test_a_cold_start_that_was_to_be_warm_says_why(
+    own_workers: WorkerHome, caplog: pytest.LogCaptureFixture, variable: str, warm: bool
+) -> None:
     other = [{"node_ranks": 1, "env_vars": [{variable: "3"}]}]
-    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": other}]}
+    config = {
+        "num_nodes": 2,
+        "component_placement": {"a": 0},
+        "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": other}],
+    }
     strategy = roost.PackedPlacementStrategy(0, 1, node_group="g")
-    with Helper.create_group().launch(own_workers.cluster("2x1", cluster_cfg=config), strategy, "early", warm=warm) as group:
+    with Helper.create_group().launch(
+        own_workers.cluster("2x1", cluster_cfg=config), strategy, "early", warm=warm
+    ) as group:
         assert [seen.get(variable) for seen in group.environment().wait()] == [None, "3"]
         assert [is_forked(pid) for pid in group.pid().wait()] == [warm, False]
     words = f"early starts cold: rank 1 has another {variable} than rank 0"
@@ -95,10 +121,16 @@ def test_a_cold_start_that_was_to_be_warm_says_why(own_workers: WorkerHome, capl
 
 
 @pytest.mark.local
-def test_nodes_that_set_what_the_driver_has_start_warm(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_that_set_what_the_driver_has_start_warm(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MUJOCO_GL", "egl")
     same = [{"node_ranks": 1, "env_vars": [{"MUJOCO_GL": "egl"}]}]
-    config = {"num_nodes": 2, "component_placement": {"a": 0}, "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": same}]}
+    config = {
+        "num_nodes": 2,
+        "component_placement": {"a": 0},
+        "node_groups": [{"label": "g", "node_ranks": "0-1", "env_configs": same}],
+    }
     strategy = roost.PackedPlacementStrategy(0, 1, node_group="g")
     with Helper.create_group().launch(own_workers.cluster("2x1", cluster_cfg=config), strategy, "same") as group:
         assert [is_forked(pid) for pid in group.pid().wait()] == [True, True]
@@ -108,11 +140,13 @@ def test_nodes_that_set_what_the_driver_has_start_warm(own_workers: WorkerHome, 
 @pytest.mark.parametrize("vendor", ["NVIDIA", "AMD", "ASCEND", "INTEL", "MUSA", "KUNLUN"])
 def test_what_differs_between_ranks_is_not_there_while_libraries_are_imported(
     own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, vendor: str
-) -> None:  # fmt: skip
+) -> None:
     seen = own_workers.home / "seen.json"
-    (own_workers.home / "looking.py").write_text(f"import json, os\njson.dump(dict(os.environ), open({str(seen)!r}, 'w'))\n")
+    (own_workers.home / "looking.py").write_text(
+        f"import json, os\njson.dump(dict(os.environ), open({str(seen)!r}, 'w'))\n"
+    )
     monkeypatch.syspath_prepend(str(own_workers.home))
-    monkeypatch.setattr(_local, "library_modules", lambda cls: ["looking"])
+    monkeypatch.setattr("roost._local.engine.library_modules", lambda cls: ["looking"])
     monkeypatch.setenv("MUJOCO_GL", "egl")  # then each rank has a device to draw with
     strategy = roost.PackedPlacementStrategy(0, 2)  # two on one node, one on the other
     with Helper.create_group().launch(own_workers.cluster(f"2x2 {vendor}"), strategy, "vendor") as group:
@@ -122,14 +156,21 @@ def test_what_differs_between_ranks_is_not_there_while_libraries_are_imported(
     imported = json.loads(seen.read_text())
     assert {"RANK", "WORKER_NAME", "NODE_LOCAL_WORLD_SIZE"} < differing
     assert not differing & imported.keys()
-    assert {name: imported.get(name) for name in ("WORLD_SIZE", "GROUP_NAME", "MUJOCO_GL")} == {"WORLD_SIZE": "3", "GROUP_NAME": "vendor", "MUJOCO_GL": "egl"}
+    assert {name: imported.get(name) for name in ("WORLD_SIZE", "GROUP_NAME", "MUJOCO_GL")} == {
+        "WORLD_SIZE": "3",
+        "GROUP_NAME": "vendor",
+        "MUJOCO_GL": "egl",
+    }
     assert caplog.text == ""
 
 
 @pytest.mark.local  # on Ray a process has one run
 def test_two_clusters_are_each_as_their_arguments_say(own_workers: WorkerHome) -> None:
     small, large = own_workers.cluster("1x1"), own_workers.cluster("2x2")
-    with Helper.create_group().launch(small, name="small") as one, Helper.create_group().launch(large, name="large") as other:
+    with (
+        Helper.create_group().launch(small, name="small") as one,
+        Helper.create_group().launch(large, name="large") as other,
+    ):
         assert (one.add(0).wait(), other.add(0).wait()) == ([1], [1, 2, 3, 4])
 
 
@@ -149,7 +190,10 @@ def test_a_signal_shows_the_stack_and_kills_where_failures_are_caught(own_worker
             with open(pipes[rank], "wb"):  # the worker is in its method now
                 os.kill(pids[rank], number)
                 # Ray does not say by what a process ended.
-                with pytest.raises(roost.WorkerError, match="killed by signal 9" if own_workers.name == "local" else "its worker process has died"):
+                with pytest.raises(
+                    roost.WorkerError,
+                    match="killed by signal 9" if own_workers.name == "local" else "its worker process has died",
+                ):
                     handle.wait(60)
             assert "in hang_on" in own_workers.log("caught", rank, "stderr"), number
     wait_gone(pids)
@@ -164,25 +208,40 @@ def test_a_group_that_is_closed_shows_no_stacks_where_failures_are_caught(own_wo
         assert (run / "records.jsonl").read_text().count('"signal":15,"core":false,"reason":"killed-by-roost"') == 2
 
 
-def test_an_extension_is_loaded_and_interfaces_are_copied(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    (own_workers.modules / "extending.py").write_text("import os\ndef register():\n    os.environ['EXTENDED'] = 'yes'\n")
+def test_an_extension_is_loaded_and_interfaces_are_copied(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_workers.modules / "extending.py").write_text(
+        "import os\ndef register():\n    os.environ['EXTENDED'] = 'yes'\n"
+    )
     monkeypatch.syspath_prepend(str(own_workers.modules))
     monkeypatch.setenv("RLINF_EXT_MODULE", "extending")
     monkeypatch.setenv("RLINF_COMM_NET_DEVICES", "eth7")
     with Helper.create_group().launch(own_workers.cluster("1x1"), name="extended") as group:
         [environ] = group.environment().wait()
-        assert (environ["EXTENDED"], environ["NCCL_SOCKET_IFNAME"], environ["GLOO_SOCKET_IFNAME"]) == ("yes", "eth7", "eth7")
+        assert (environ["EXTENDED"], environ["NCCL_SOCKET_IFNAME"], environ["GLOO_SOCKET_IFNAME"]) == (
+            "yes",
+            "eth7",
+            "eth7",
+        )
     monkeypatch.setenv("RLINF_EXT_MODULE", "not.there")
     with Helper.create_group().launch(own_workers.cluster("1x1"), name="extended") as group:
         assert group.add(0).wait() == [1]
-    assert "RLINF_EXT_MODULE 'not.there' could not be loaded: ModuleNotFoundError" in own_workers.log("extended", stream="stderr")
+    assert "RLINF_EXT_MODULE 'not.there' could not be loaded: ModuleNotFoundError" in own_workers.log(
+        "extended", stream="stderr"
+    )
 
 
 @pytest.mark.local  # on Ray the driver's own variables stay with it
-def test_an_interface_that_is_set_already_stays_and_is_warned_about(own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interface_that_is_set_already_stays_and_is_warned_about(
+    own_workers: WorkerHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RLINF_COMM_NET_DEVICES", "eth7")
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-    with pytest.warns(roost.PlanWarning, match="GLOO_SOCKET_IFNAME of component 'set' is 'lo' and stays so: RLINF_COMM_NET_DEVICES is 'eth7'"):
+    with pytest.warns(
+        roost.PlanWarning,
+        match="GLOO_SOCKET_IFNAME of component 'set' is 'lo' and stays so: RLINF_COMM_NET_DEVICES is 'eth7'",
+    ):
         launched = Helper.create_group().launch(own_workers.cluster("1x1"), name="set")
     with launched as group:
         [environ] = group.environment().wait()
@@ -196,7 +255,13 @@ def test_a_node_group_may_have_its_own_interpreter(own_workers: WorkerHome) -> N
     python.chmod(0o755)
     config = {
         "num_nodes": 2,
-        "node_groups": [{"label": "all", "node_ranks": "0-1", "env_configs": [{"node_ranks": 1, "python_interpreter_path": str(python)}]}],
+        "node_groups": [
+            {
+                "label": "all",
+                "node_ranks": "0-1",
+                "env_configs": [{"node_ranks": 1, "python_interpreter_path": str(python)}],
+            }
+        ],
         "component_placement": {"helper": {"node_group": "all", "placement": "0-1"}},
     }
     cluster = own_workers.cluster("2x1", cluster_cfg=config)

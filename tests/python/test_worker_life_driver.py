@@ -5,9 +5,9 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from engine import wait_gone
 from worker_home import WorkerHome
-
 
 SCRIPT = """
     import os, sys
@@ -43,14 +43,18 @@ SCRIPT = """
 @pytest.mark.local  # on Ray: the failing rank's
 @pytest.mark.parametrize("warm", ["True", "False"])
 def test_classes_of_the_main_script_and_of_modules_beside_it(own_workers: WorkerHome, warm: str) -> None:
-    (own_workers.home / "helping.py").write_text("class Number:\n    def __init__(self, value):\n        self.value = value\n")
+    (own_workers.home / "helping.py").write_text(
+        "class Number:\n    def __init__(self, value):\n        self.value = value\n"
+    )
     done = own_workers.script(SCRIPT.replace("[0, 0]))", f"[0, 0]), warm={warm})"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[15, 16]\nfirst to register\n", "")
     own_workers.engine.wait_empty()
 
 
 @pytest.mark.local  # on Ray: the failing rank's and the fork's
-@pytest.mark.parametrize(("ending", "status"), [("sys.exit(3)", 3), ("raise ValueError('no')", 1), ("pass", 0), ("os._exit(4)", 4)])
+@pytest.mark.parametrize(
+    ("ending", "status"), [("sys.exit(3)", 3), ("raise ValueError('no')", 1), ("pass", 0), ("os._exit(4)", 4)]
+)
 def test_the_exit_status_of_a_driver_is_its_own(own_workers: WorkerHome, ending: str, status: int) -> None:
     (own_workers.home / "helping.py").write_text("class Number:\n    value = 1\n    def __init__(self, value): ...\n")
     done = own_workers.script(SCRIPT + f"    {ending}\n")
@@ -60,7 +64,9 @@ def test_the_exit_status_of_a_driver_is_its_own(own_workers: WorkerHome, ending:
 
 def test_a_failing_rank_ends_a_script_that_does_not_catch_it_with_1(own_workers: WorkerHome) -> None:
     """And values and exceptions are of the script's own classes, and of a module's beside it."""
-    (own_workers.home / "helping.py").write_text("class Number:\n    def __init__(self, value):\n        self.value = value\n")
+    (own_workers.home / "helping.py").write_text(
+        "class Number:\n    def __init__(self, value):\n        self.value = value\n"
+    )
     done = own_workers.script(
         """
         import roost
@@ -97,7 +103,9 @@ def test_a_failing_rank_ends_a_script_that_does_not_catch_it_with_1(own_workers:
     )
     said = [f"{10 + rank} True True True {size}\n" for size in (1, 100_000) for rank in range(2)]
     assert (done.returncode, done.stdout) == (1, "".join(said) + "0 True [None, 1.0]\n"), done.stderr
-    assert re.search(r"WorkerError: rank 0 of group 'bad' \(node 0.*\) failed in 'run': Odd: it is 0", done.stderr), done.stderr
+    assert re.search(r"WorkerError: rank 0 of group 'bad' \(node 0.*\) failed in 'run': Odd: it is 0", done.stderr), (
+        done.stderr
+    )
     own_workers.engine.wait_empty()
 
 
@@ -168,12 +176,17 @@ print(handle.wait(60))
 """,
         PYTHONPATH=str(Path(__file__).parent),
     )
-    ours, theirs = ("a call belongs to the process that made it, and this is a fork of it\n", "a group belongs to the process that launched it, and this is a fork of it\n")
+    ours, theirs = (
+        "a call belongs to the process that made it, and this is a fork of it\n",
+        "a group belongs to the process that launched it, and this is a fork of it\n",
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, ours * 4 + theirs + "[0, 1]\n", "")
 
 
 @pytest.mark.local
-def test_a_driver_that_may_not_have_a_channel_to_each_worker_is_told_before_any_starts(own_workers: WorkerHome) -> None:
+def test_a_driver_that_may_not_have_a_connection_to_each_worker_is_told_before_any_starts(
+    own_workers: WorkerHome,
+) -> None:
     done = own_workers.script(
         """
 import os, resource, roost
@@ -191,7 +204,10 @@ for limit in (open_now + 30, open_now + 60):
     )
     assert done.returncode == 0, done.stderr
     refused, *answers = done.stdout.splitlines()
-    assert re.fullmatch(r"a group of 20 processes needs \d+ open files here \(one for each, and \d+ are open\), but this process may have \d+ \(raise the limit before it starts: ulimit -Sn \d+\)", refused), refused
+    assert re.fullmatch(
+        r"a group of 20 processes needs \d+ open files here \(one for each, and \d+ are open\), but this process may have \d+ \(raise the limit before it starts: ulimit -Sn \d+\)",
+        refused,
+    ), refused
     assert answers == ["20"]
 
 
@@ -213,7 +229,10 @@ for count in (60, 4):
     )
     assert done.returncode == 0, done.stderr
     refused, *answers = done.stdout.splitlines()
-    assert re.fullmatch(r"a group of 60 processes needs 136 open files in its managers \(two for each\), but they may have 128 \(raise the hard limit before this process starts: ulimit -Hn 136\)", refused), refused
+    assert re.fullmatch(
+        r"a group of 60 processes needs 136 open files in its managers \(two for each\), but they may have 128 \(raise the hard limit before this process starts: ulimit -Hn 136\)",
+        refused,
+    ), refused
     assert answers == ["4"]
 
 

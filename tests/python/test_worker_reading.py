@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from worker_classes import Asynchronous, Helper
-from worker_home import WorkerHome
 
 import roost
-from roost._handle import Handle
+from roost._work.call import Handle
+from worker_classes import Asynchronous, Helper
+from worker_home import WorkerHome
 
 pytestmark = pytest.mark.local
 
 PATIENCE = 60.0  # seconds; never a wait
-LARGE = 8 << 20  # bytes: more than any channel holds
+LARGE = 8 << 20  # bytes: more than any connection holds
 
 
 class Bell:
@@ -50,7 +50,10 @@ def reading_threads() -> list[threading.Thread]:
 def test_a_group_goes_on_while_another_one_is_waited_for(own_workers: WorkerHome, tmp_path: Path) -> None:
     cluster, path = own_workers.cluster("1x2"), tmp_path / "pipe"
     os.mkfifo(path)
-    with Helper.create_group().launch(cluster, name="rollout") as rollout, Helper.create_group().launch(cluster, name="actor") as actor:
+    with (
+        Helper.create_group().launch(cluster, name="rollout") as rollout,
+        Helper.create_group().launch(cluster, name="actor") as actor,
+    ):
         made = rollout.execute_on(0).zeros(LARGE)
         rollout.execute_on(0).ring(str(path))
         assert actor.execute_on(0).hear(str(path)).wait(PATIENCE) == [b"!"]
@@ -125,7 +128,9 @@ def test_coroutines_have_their_results_whichever_thread_reads_them(own_workers: 
         assert waiting.wait(0) == [b"!"]
 
 
-def test_a_loop_that_ends_in_the_middle_of_a_wait_leaves_nothing_behind(own_workers: WorkerHome, tmp_path: Path) -> None:
+def test_a_loop_that_ends_in_the_middle_of_a_wait_leaves_nothing_behind(
+    own_workers: WorkerHome, tmp_path: Path
+) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
 

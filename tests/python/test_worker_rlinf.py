@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import roost
 from engine import wait_gone
 from worker_classes import Clashing, Helper, Refusing
 from worker_home import WorkerHome
 from worker_small import Marking
-
-import roost
 
 HERE = str(Path(__file__).parent)
 
@@ -74,15 +74,25 @@ def test_a_second_cluster_is_as_its_arguments_say_and_an_error_can_be_retried(ow
         own_workers.cluster("no cluster at all")
     large = own_workers.cluster("2x2")
     assert (small.num_nodes, large.num_nodes) == (1, 2)
-    with Helper.create_group().launch(small, name="small") as one, Helper.create_group().launch(large, name="large") as other:
+    with (
+        Helper.create_group().launch(small, name="small") as one,
+        Helper.create_group().launch(large, name="large") as other,
+    ):
         assert (one.add(0).wait(), other.add(0).wait()) == ([1], [1, 2, 3, 4])
 
 
-def test_launch_returns_when_all_are_ready_and_raises_what_a_constructor_raises(workers: WorkerHome, tmp_path: Path) -> None:
+def test_launch_returns_when_all_are_ready_and_raises_what_a_constructor_raises(
+    workers: WorkerHome, tmp_path: Path
+) -> None:
     with pytest.raises(roost.WorkerError, match="failed to start: LookupError"):
         Refusing.create_group(1).launch(workers.cluster("1x2"), name="refused")
     with Marking.create_group(str(tmp_path)).launch(workers.cluster("1x4"), name="refused"):
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]  # each constructor has come to its end
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "0",
+            "1",
+            "2",
+            "3",
+        ]  # each constructor has come to its end
 
 
 def test_a_group_that_is_found_by_its_name_is_called_like_any_other(group: roost.WorkerGroup) -> None:

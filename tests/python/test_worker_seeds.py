@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from worker_home import WorkerHome
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,9 @@ def with_our_import(text: str) -> str:
 def test_001_workers_of_a_strategy(own_workers: WorkerHome, name: str) -> None:
     """The sessions of the document, with the answers it prints."""
     (own_workers.home / "torch.py").write_text(TORCH)
-    (own_workers.home / "session.txt").write_text(with_our_import((SEEDS / "001_17cd740334cacf71" / f"{name}-workers.txt").read_text()))
+    (own_workers.home / "session.txt").write_text(
+        with_our_import((SEEDS / "001_17cd740334cacf71" / f"{name}-workers.txt").read_text())
+    )
     done = own_workers.script(
         """
         import doctest, sys
@@ -50,9 +53,13 @@ def test_000_worker_of_a_component(own_workers: WorkerHome) -> None:
     (own_workers.home / "worker.py").write_text(with_our_import((folder / "worker.py").read_text()))
     (own_workers.home / "conf.yaml").write_bytes((folder / "conf.yaml").read_bytes())
     env = own_workers.engine.env | {"ROOST_CLUSTER": "1x8", "ROOST_ENGINE": own_workers.name}
-    done = subprocess.run([sys.executable, "worker.py"], env=env, cwd=own_workers.home, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "worker.py"], env=env, cwd=own_workers.home, capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stderr) == (0, "")
     said = sorted(line.split("] ", 1)[1].split("][") for line in done.stdout.splitlines())
-    assert [where for where, _ in said] == [f"[INFO {where[6:14]} worker_group_TestWorker-Rank-{rank}" for rank, (where, _) in enumerate(said)]
+    assert [where for where, _ in said] == [
+        f"[INFO {where[6:14]} worker_group_TestWorker-Rank-{rank}" for rank, (where, _) in enumerate(said)
+    ]
     assert [text for _, text in said] == [f"worker.py:9] Hello from TestWorker rank {rank}!" for rank in range(4)]
     own_workers.engine.wait_empty()

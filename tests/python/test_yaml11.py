@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 from omegaconf import OmegaConf
+
 from transcripts import ROOST
 
 LISTED = """
@@ -26,10 +27,16 @@ null Null NULL nULL ~ none None nil 2001-12-14 2001-12-14T21:59:43Z 2001-01 12:3
 def generated() -> list[str]:
     """Scalars of the characters that numbers, truths and times are made of, always the same."""
     dice = random.Random(11)
-    texts = ["".join(dice.choices("0123456789", k=1) + dice.choices("0011259_.:+-eExbf", k=dice.randint(0, 7))) for _ in range(500)]
+    texts = [
+        "".join(dice.choices("0123456789", k=1) + dice.choices("0011259_.:+-eExbf", k=dice.randint(0, 7)))
+        for _ in range(500)
+    ]
     texts += ["".join(dice.choices("0159_.:+-eE", k=dice.randint(1, 9))) for _ in range(400)]
     # Up to 15 digits are the same in every reader; beyond them roost warns without looking closer.
-    texts += [repr(float(f"{dice.uniform(-1, 1) * 10.0 ** dice.randint(-20, 20):.{dice.randint(1, 15)}g}")) for _ in range(200)]
+    texts += [
+        repr(float(f"{dice.uniform(-1, 1) * 10.0 ** dice.randint(-20, 20):.{dice.randint(1, 15)}g}"))
+        for _ in range(200)
+    ]
     return texts
 
 
@@ -49,7 +56,9 @@ def scalars() -> list[str]:
 
 def warned_lines(folder: Path, config: str) -> set[int]:
     (folder / "config.yaml").write_text(config)
-    done = subprocess.run([ROOST, "check", "--json", "config.yaml"], cwd=folder, env={}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [ROOST, "check", "--json", "config.yaml"], cwd=folder, env={}, capture_output=True, text=True, timeout=60
+    )
     report = json.loads(done.stdout)
     assert report["errors"] == []
     return {warning["line"] for warning in report["warnings"] if warning["code"] == "reading"}
@@ -89,8 +98,12 @@ def test_labels_and_component_names(tmp_path: Path) -> None:
     warned: set[str] = set()
     for first in range(0, len(names), 100):
         some = names[first : first + 100]
-        config = "cluster:\n  num_nodes: 1\n  node_groups:\n" + "".join(f"    - {{node_ranks: 0, label: {name}}}\n" for name in some)
-        config += "  component_placement:\n" + "".join(f"    {name}: {{placement: 0, node_group: [{name}]}}\n" for name in some)
+        config = "cluster:\n  num_nodes: 1\n  node_groups:\n" + "".join(
+            f"    - {{node_ranks: 0, label: {name}}}\n" for name in some
+        )
+        config += "  component_placement:\n" + "".join(
+            f"    {name}: {{placement: 0, node_group: [{name}]}}\n" for name in some
+        )
         lines = warned_lines(tmp_path, config)
         as_label = {some[line - 4] for line in lines if line < 4 + len(some)}
         as_name = {some[line - 5 - len(some)] for line in lines if line > 4 + len(some)}

@@ -59,7 +59,10 @@ def unescaped(lines: list[str]) -> bytes:
     """The bytes of an escaped block: a backslash at the end of a line takes the line end away."""
     plain = b"".join(line.encode() + b"\n" for line in lines)
     whole = re.sub(rb"(?<!\\)((?:\\\\)*)\\\n", rb"\1", plain)
-    return ESCAPE.sub(lambda m: bytes.fromhex(m[1].decode()) if m[1] else chr(int(m[2], 16)).encode() if m[2] else LETTERS[m[3]], whole)
+    return ESCAPE.sub(
+        lambda m: bytes.fromhex(m[1].decode()) if m[1] else chr(int(m[2], 16)).encode() if m[2] else LETTERS[m[3]],
+        whole,
+    )
 
 
 def escaped(data: bytes) -> list[str]:
@@ -74,7 +77,11 @@ def escaped(data: bytes) -> list[str]:
             return char
         if char in "\r\t":
             return {"\r": "\\r", "\t": "\\t"}[char]
-        return f"\\u{ord(char):04x}" if 0x80 <= ord(char) < 0x10000 else "".join(f"\\x{byte:02x}" for byte in char.encode())
+        return (
+            f"\\u{ord(char):04x}"
+            if 0x80 <= ord(char) < 0x10000
+            else "".join(f"\\x{byte:02x}" for byte in char.encode())
+        )
 
     lines = ["".join(map(shown, line)) for line in data.decode(errors="surrogateescape").split("\n")]
     lines = [line[:-1] + "\\x20" if line.endswith(" ") else line for line in lines]
@@ -237,7 +244,9 @@ def answers_of(case: Case, scratch: Path) -> list[Answer]:
         if command.words[:1] and command.words[0] in RUNS and not env:
             env = {"HOME": str(scratch), "XDG_RUNTIME_DIR": str(run), "PATH": "/usr/bin:/bin"}
         given = (folder / command.stdin).read_bytes() if command.stdin else b""
-        done = subprocess.run([ROOST, *command.words], cwd=folder, env=env, input=given, capture_output=True, timeout=60)
+        done = subprocess.run(
+            [ROOST, *command.words], cwd=folder, env=env, input=given, capture_output=True, timeout=60
+        )
         answers.append(Answer(done.returncode, done.stdout, done.stderr))
     return answers
 

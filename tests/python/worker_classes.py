@@ -306,8 +306,8 @@ class Dropping(Helper):
 
     def drop_all(self, driver: int) -> int:
         """A thread of this process lets the driver go on: whoever holds it up holds up all."""
-        with socket.socket(fileno=os.dup(3)) as channel:
-            channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # as little as there may be: a few messages
+        with socket.socket(fileno=os.dup(3)) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # as little as there may be: a few messages
         count = len(self._arrays)
         os.kill(driver, signal.SIGSTOP)
         threading.Timer(0.3, os.kill, (driver, signal.SIGCONT)).start()
@@ -337,7 +337,7 @@ class Closing(Worker):
 
 
 class Forking(Helper):
-    """Has children of its own, which come back from where they were born."""
+    """Has children of its own, which come back from where they started."""
 
     def __init__(self, how: str = "") -> None:
         super().__init__()

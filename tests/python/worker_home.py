@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine import Engine
 
 import roost
-from roost._group import GROUPS
+from engine import Engine
+from roost._work.group import GROUPS
 
 # The stage of the Ray engine runs the same files with the other one.
 ENGINES = [os.environ.get("ROOST_TEST_ENGINE", "local")]
@@ -44,7 +44,14 @@ class WorkerHome:
         path = self.home / "script.py"
         path.write_text(textwrap.dedent(text))
         env = {"ROOST_CLUSTER": "1x8", "ROOST_ENGINE": self.name} | env
-        return subprocess.run([sys.executable, path], env=self.engine.env | env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
+        return subprocess.run(
+            [sys.executable, path],
+            env=self.engine.env | env,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
 
     def log(self, group: str, rank: int = 0, stream: str = "stdout") -> str:
         """What a rank has written, in the newest run of that name."""

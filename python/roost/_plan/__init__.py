@@ -1,0 +1,1 @@
+"""Planning: nodes, configs, strategies and components, over the C planner. Starts nothing."""

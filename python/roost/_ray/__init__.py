@@ -1,0 +1,1 @@
+"""The Ray engine: worker groups as actors of a Ray cluster. The only package that imports Ray."""

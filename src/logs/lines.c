@@ -1,0 +1,39 @@
+/* lines.c - the reader of lines for programs outside: labels, and lines through a function. */
+#include <assert.h>
+#include <roost/lines.h>
+#include <stdlib.h>
+
+#include "base/palette.h"
+#include "logs/line_reader.h"
+
+static_assert((int)ROOST_LINES_BYTES >= (int)LOG_LINE_BYTES);
+
+enum roost_code roost_lines_show(struct roost_lines *lines, const char *bytes, size_t len,
+                                 roost_write_fn write, void *ctx, size_t *out_taken)
+{
+    struct line_reader reader = {.at = bytes,
+                                 .end = bytes + len,
+                                 .memo = lines->memo,
+                                 .is_end = lines->is_end,
+                                 .has_color = lines->has_color};
+    char *buffer = malloc(LINE_LABEL_MAX + LOG_LINE_ROOM + 1);
+    enum roost_code code = buffer ? ROOST_OK : ROOST_ERR_MEMORY;
+    if (!buffer)
+        return code;
+    char *text = buffer + line_label(buffer, lines->component, lines->rank, lines->has_color);
+    for (char *to = text; code == ROOST_OK && line_read(&reader, &to) == LINE_WHOLE; to = text) {
+        *to++ = '\n';
+        code = write(ctx, buffer, (size_t)(to - buffer)) ? ROOST_OK : ROOST_ERR_IO;
+    }
+    free(buffer);
+    if (code == ROOST_OK) {
+        *out_taken = (size_t)(reader.at - bytes);
+        lines->memo = reader.memo;
+    }
+    return code;
+}
+
+bool roost_color_is_on(bool is_terminal, const char *no_color, const char *term)
+{
+    return palette_is_on(is_terminal, no_color, term);
+}
