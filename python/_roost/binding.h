@@ -12,6 +12,7 @@
 #include <roost/engine/cluster.h>
 #include <roost/engine/process.h>
 #include <roost/engine/registry.h>
+#include <roost/engine/trainer.h>
 #include <roost/roost.h>
 
 /* How values become messages; functions of Python, set by roost._work.codec. */
@@ -157,6 +158,7 @@ PyObject *binding_allow_tracing(PyObject *module, PyObject *nothing);
  * and (rows, resolve) -> (indices, nodes, resolved). */
 PyObject *binding_groups_json(PyObject *module, PyObject *args);
 PyObject *binding_order_bundles(PyObject *module, PyObject *args);
+PyObject *binding_trainer_variables(PyObject *module, PyObject *args);
 
 /* --- buffers and waiting (buffers.c) --- */
 

@@ -1,4 +1,4 @@
-/* bundles.c - placement groups: layouts as JSON text, and bundles in a stable order. */
+/* bundles.c - placement groups: layouts as text, bundles in a stable order, variables of trainers. */
 #include "binding.h"
 
 #include <stdlib.h>
@@ -29,14 +29,16 @@ static bool take_numbers(PyObject *tuple, const char *what, int32_t least, int32
     return *out != NULL;
 }
 
-/* The document and the warnings of bundles, which are taken. */
-static PyObject *render(struct roost_bundles *bundles, const struct roost_report *report,
-                        PyObject *paths)
+/* The document, or the table for people, and the warnings of bundles, which are taken. */
+static PyObject *render(struct roost_bundles *bundles, bool is_table,
+                        const struct roost_report *report, PyObject *paths)
 {
+    const struct roost_text_style plain = {0};
     struct document document = {0};
     enum roost_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = roost_render_bundles_json(bundles, document_keep, &document);
+    code = is_table ? roost_render_bundles_text(bundles, &plain, document_keep, &document)
+                    : roost_render_bundles_json(bundles, document_keep, &document);
     roost_bundles_free(bundles);
     Py_END_ALLOW_THREADS
     PyObject *text = code == ROOST_OK
@@ -80,9 +82,9 @@ PyObject *binding_groups_json(PyObject *module, PyObject *args)
     PyObject *config, *cluster, *slots, *gpus;
     struct roost_bundles_options options = {0};
     int32_t *counts = NULL, *numbers = NULL;
-    int sizes_only = 0;
-    if (!PyArg_ParseTuple(args, "OOOOp:groups_json", &config, &cluster, &slots, &gpus,
-                          &sizes_only) ||
+    int sizes_only = 0, is_table = 0;
+    if (!PyArg_ParseTuple(args, "OOOOp|p:groups_json", &config, &cluster, &slots, &gpus,
+                          &sizes_only, &is_table) ||
         !binding_want(config, binding->config, "config") ||
         (cluster != Py_None && !binding_want(cluster, binding->cluster, "cluster")))
         return NULL;
@@ -104,7 +106,7 @@ PyObject *binding_groups_json(PyObject *module, PyObject *args)
     }
     PyMem_Free(counts);
     PyMem_Free(numbers);
-    PyObject *answer = bundles ? render(bundles, report, config_paths(config))
+    PyObject *answer = bundles ? render(bundles, is_table, report, config_paths(config))
                                : binding_raise(binding, &error, report, config_paths(config));
     roost_report_free(report);
     return answer;
@@ -291,5 +293,58 @@ PyObject *binding_order_bundles(PyObject *module, PyObject *args)
         answer = order_answer(order);
     roost_order_free(order);
     probes_release(&probes);
+    return answer;
+}
+
+/* --- trainers --- */
+
+static bool take_variable(void *dict, const char *name, const char *value)
+{
+    PyObject *text = PyUnicode_DecodeFSDefault(value);
+    bool is_taken = text && PyDict_SetItemString(dict, name, text) == 0;
+    Py_XDECREF(text);
+    return is_taken;
+}
+
+/* Fills the rest of `trainer` and asks for its variables; NULL with an exception. */
+static PyObject *variables_of(struct binding *binding, const struct roost_trainer *trainer)
+{
+    PyObject *dict = PyDict_New(), *warnings = NULL, *answer = NULL;
+    struct roost_report *report = dict ? roost_report_new() : NULL;
+    struct roost_error error = {.code = ROOST_ERR_MEMORY};
+    bool is_good =
+        report && roost_trainer_variables(trainer, take_variable, dict, report, &error) == ROOST_OK;
+    if (is_good)
+        warnings = binding_warnings(report, NULL);
+    else if (!PyErr_Occurred())
+        binding_raise(binding, &error, report, NULL);
+    if (warnings)
+        answer = PyTuple_Pack(2, dict, warnings);
+    roost_report_free(report);
+    Py_XDECREF(warnings);
+    Py_XDECREF(dict);
+    return answer;
+}
+
+PyObject *binding_trainer_variables(PyObject *module, PyObject *args)
+{
+    struct binding *binding = PyModule_GetState(module);
+    struct roost_trainer trainer = {0};
+    struct texts env = {0}, own = {0};
+    PyObject *env_list, *own_list, *answer = NULL;
+    int is_replaying = 0;
+    if (!PyArg_ParseTuple(args, "iizizzzpOO:trainer_variables", &trainer.rank, &trainer.world_size,
+                          &trainer.master_addr, &trainer.master_port, &trainer.gpu_id,
+                          &trainer.visible, &trainer.preload, &is_replaying, &env_list, &own_list))
+        return NULL;
+    trainer.is_replaying = is_replaying;
+    if (texts_open(binding, &env, env_list, "env") &&
+        texts_open(binding, &own, own_list, "train_env_vars")) {
+        trainer.env = env.texts;
+        trainer.own = own.texts;
+        answer = variables_of(binding, &trainer);
+    }
+    texts_close(&env);
+    texts_close(&own);
     return answer;
 }

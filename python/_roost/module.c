@@ -111,9 +111,13 @@ static PyMethodDef methods[] = {
     {"set_codec", binding_set_codec, METH_VARARGS,
      "(encode, decode, unpickle, marshal, version, unmarshal, large): how values become messages."},
     {"groups_json", binding_groups_json, METH_VARARGS,
-     "Lays out the config's roost.groups: (JSON text, warnings)."},
+     "Lays out the config's roost.groups: (JSON text, or a table, and warnings)."},
     {"order_bundles", binding_order_bundles, METH_VARARGS,
      "Sorts (index, node, gpu_id, visible): (indices, nodes, answers of the resolver)."},
+    {"trainer_variables", binding_trainer_variables, METH_VARARGS,
+     "(rank, world_size, master_addr, master_port, gpu_id, visible, preload, is_replaying, env, "
+     "own): "
+     "the variables of a trainer, and warnings."},
     {"heed_parent", binding_heed_parent, METH_O,
      "heed_parent(signal): sent by the parent it ends this process, by others it is a SIGQUIT"},
     {"die_on", binding_die_on, METH_O, "die_on(signal): the signal kills this process, by SIGKILL"},

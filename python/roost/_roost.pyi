@@ -47,8 +47,22 @@ def groups_json(
     slots: tuple[int, ...] | None,
     gpus: tuple[int, ...] | None,
     sizes_only: bool,
+    is_table: bool = False,
     /,
 ) -> tuple[str, _Warnings]: ...
+def trainer_variables(
+    rank: int,
+    world_size: int,
+    master_addr: str | None,
+    master_port: int,
+    gpu_id: str | None,
+    visible: str | None,
+    preload: str | None,
+    is_replaying: bool,
+    env: Sequence[str],
+    own: Sequence[str],
+    /,
+) -> tuple[dict[str, str], _Warnings]: ...
 def order_bundles(
     rows: list[tuple[int, Any, Any, str | None]], resolve: bool | Callable[[str], str | None], /
 ) -> tuple[list[int], list[int], dict[str, str | None], list[int]]: ...

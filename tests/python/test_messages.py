@@ -72,6 +72,7 @@ OTHER_FILES = {
     "src/topology/described.c": "only clusters that Python objects describe; src/topology/described_test.c",
     "src/base/private_*.c": "what a run meets on this machine; src/base/private_dir_test.c has the whole matrix",
     "src/port/*.c": "the same; src/port/leases_test.c and leases_race_test.c",
+    "src/command/trainer.c": "only Python starts trainers; src/command/trainer_test.c",
     "src/rpc/*.c": "only calls between processes; src/rpc/links_test.c and worker_test.c",
     "src/bundle/order.c": "only C and Python sort bundles; src/bundle/order_test.c",
     "src/placement/packed.c": "model-parallel checks before it; src/placement/packed_test.c for the strategy class",
@@ -299,8 +300,8 @@ def test_every_code_and_warning_that_a_planner_says_is_in_a_json_case() -> None:
     expected = "\n".join(text for _, words, text in all_answers() if words[:1] == ["check"] and "--json" in words)
     not_planning = {"memory", "engine", "lease", "access", "timeout", "bug", "worker"}
     words = [word for word in words_of("ROOST_ERROR_MAP") if word not in not_planning] + [
-        word for word in words_of("ROOST_WARNING_MAP") if word not in ("bind", "interfaces")
-    ]  # of `run`, which has no --json
+        word for word in words_of("ROOST_WARNING_MAP") if word not in ("bind", "interfaces", "switch")
+    ]  # of `run`, which has no --json, and of trainers
     assert {"rank", "fit", "io", "reading", "idle"} < set(words)
     assert [word for word in words if f'"code": "{word}"' not in expected] == []
 

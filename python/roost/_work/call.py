@@ -208,6 +208,15 @@ class Handle:
         )
 
 
+def wait_named(handle: Handle, timeout: float) -> list[Any]:
+    """handle.wait(); a Timeout has the ranks that have not answered as ``ranks``."""
+    try:
+        return handle.wait(timeout)
+    except Timeout as error:
+        error.ranks = [outcome.rank for outcome in handle.outcomes if outcome.kind == "pending"]  # type: ignore[attr-defined]
+        raise
+
+
 class Patience:
     """When a wait is over: at its deadline, or a moment after the first failure."""
 
