@@ -16,6 +16,12 @@ A plan needs no cluster:
 [2, 1, 0]
 """
 
+from roost._slime.external import (
+    ExternalEngine,
+    apply_external_engine_info_to_args,
+    discover_external_engines,
+    get_model_url,
+)
 from roost._slime.layout import (
     BundleOrder,
     Engine,
@@ -43,16 +49,20 @@ __all__ = [
     "Engine",
     "EngineLayout",
     "EnginePart",
+    "ExternalEngine",
     "RayTrainGroup",
     "ServerGroup",
     "Share",
     "TrainGroup",
     "allocate_train_group",
+    "apply_external_engine_info_to_args",
     "create_actor_model",
     "create_placement_groups",
     "create_training_models",
+    "discover_external_engines",
     "get",
     "get_engine_layout",
+    "get_model_url",
     "get_placement_group_layout",
     "order_bundles",
     "remove_placement_groups",

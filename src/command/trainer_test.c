@@ -25,11 +25,8 @@ static bool has(const struct taken *taken, const char *line)
     return at && (at == taken->lines || at[-1] == '\n') && at[strlen(line)] == '\n';
 }
 
-static const struct roost_trainer third = {.rank = 3,
-                                           .world_size = 16,
-                                           .master_addr = "10.0.0.1",
-                                           .master_port = 20007,
-                                           .gpu_id = "5"};
+static const struct roost_trainer third = {
+    .rank = 3, .world_size = 16, .master_addr = "10.0.0.1", .master_port = 20007, .gpu_id = "5"};
 
 TEST(a_trainer_has_its_ranks_the_defaults_and_the_switches)
 {
@@ -59,9 +56,12 @@ TEST(local_rank_is_the_place_among_the_visible_devices)
     static const struct {
         const char *id, *visible, *line;
     } rows[] = {
-        {"5", "3,5", "LOCAL_RANK=1"},           {"5", NULL, "LOCAL_RANK=5"},
-        {"5", "", "LOCAL_RANK=5"},              {"7", "3,5", "LOCAL_RANK=7"},
-        {"GPU-b", "GPU-a, GPU-b", "LOCAL_RANK=1"}, {"GPU-a", "GPU-a", "LOCAL_RANK=0"},
+        {"5", "3,5", "LOCAL_RANK=1"},
+        {"5", NULL, "LOCAL_RANK=5"},
+        {"5", "", "LOCAL_RANK=5"},
+        {"7", "3,5", "LOCAL_RANK=7"},
+        {"GPU-b", "GPU-a, GPU-b", "LOCAL_RANK=1"},
+        {"GPU-a", "GPU-a", "LOCAL_RANK=0"},
         {"0", "0", "LOCAL_RANK=0"},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -93,14 +93,11 @@ TEST(the_drivers_value_stands_for_a_default_and_the_users_wins_over_both)
                                       "RAY_USE_UVLOOP=1", NULL};
     static const char *const own[] = {"NVTE_FP8_BLOCK_SCALING_FP32_SCALES=", "LD_PRELOAD=mine.so",
                                       "A=b=c", NULL};
-    static const char *const lines[] = {"NCCL_CUMEM_ENABLE=1",
-                                        "NVTE_FP8_BLOCK_SCALING_FP32_SCALES=",
-                                        "RAY_USE_UVLOOP=0",
-                                        "LD_PRELOAD=mine.so",
-                                        "TMS_INIT_ENABLE=1",
-                                        "TMS_INIT_ENABLE_CPU_BACKUP=1",
-                                        "ENABLE_ROUTING_REPLAY=1",
-                                        "A=b=c"};
+    static const char *const lines[] = {
+        "NCCL_CUMEM_ENABLE=1",     "NVTE_FP8_BLOCK_SCALING_FP32_SCALES=",
+        "RAY_USE_UVLOOP=0",        "LD_PRELOAD=mine.so",
+        "TMS_INIT_ENABLE=1",       "TMS_INIT_ENABLE_CPU_BACKUP=1",
+        "ENABLE_ROUTING_REPLAY=1", "A=b=c"};
     struct roost_trainer trainer = {
         .rank = -1, .env = env, .own = own, .preload = "/saver.so", .is_replaying = true};
     struct taken taken = {0};
@@ -130,8 +127,8 @@ TEST(variables_of_a_rank_and_roosts_own_cannot_be_set)
         struct roost_trainer trainer = {.rank = -1, .own = own};
         struct taken taken = {0};
         struct roost_error err;
-        CHECK_FACT(rows[i].entry, roost_trainer_variables(&trainer, take, &taken, NULL, &err) ==
-                                      ROOST_ERR_NAME);
+        CHECK_FACT(rows[i].entry,
+                   roost_trainer_variables(&trainer, take, &taken, NULL, &err) == ROOST_ERR_NAME);
         CHECK_SAYS(rows[i].entry, err.message, rows[i].message);
         CHECK_FACT(rows[i].entry, taken.len == 0);
     }

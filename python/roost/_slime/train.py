@@ -4,7 +4,7 @@ import copy
 import importlib
 import logging
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -13,7 +13,7 @@ from roost._plan.arguments import as_count, as_text, check_seconds
 from roost._plan.errors import EngineError, Timeout, fault
 from roost._slime.layout import argument
 from roost._slime.placement import WHOLE, Share, placed_of, where
-from roost._slime.variables import memory_saver, own_variables
+from roost._slime.variables import memory_saver, own_variables, set_argument
 from roost._work.bundles import LocalReference, TrainerRequest, Trainers, load_bundles
 
 log = logging.getLogger("roost")
@@ -305,13 +305,6 @@ def megatron_class() -> type:
             code="reference",
         ) from error
     return plain_class(found)
-
-
-def set_argument(args: Any, name: str, value: Any) -> None:
-    if isinstance(args, MutableMapping):
-        args[name] = value
-    else:
-        setattr(args, name, value)
 
 
 # --- slime's helpers

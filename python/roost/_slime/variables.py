@@ -1,8 +1,8 @@
 """What trainers are started with beside their ranks: the user's variables, and a library to preload. The C library makes the
-variables of it."""
+variables of it. And how arguments are set."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +46,10 @@ def memory_saver(args: Any) -> str | None:
         hint=hint,
         code="reference",
     )
+
+
+def set_argument(args: Any, name: str, value: Any) -> None:
+    if isinstance(args, MutableMapping):
+        args[name] = value
+    else:
+        setattr(args, name, value)
