@@ -70,7 +70,8 @@ static bool has_bytes(const struct log_history *history, int32_t component)
 static bool prepare(struct log_history *history)
 {
     struct log_tail *tail = history->tail;
-    bool *has_file = calloc((size_t)tail->component_count + 1, sizeof *has_file), is_good = has_file;
+    bool *has_file = calloc((size_t)tail->component_count + 1, sizeof *has_file),
+         is_good = has_file;
     for (int32_t c = 0; is_good && c < tail->component_count; c++)
         is_good = log_merge_add(history->merge, tail->components[c].name, c, &has_file[c]);
     for (int32_t i = 0; is_good && i < history->log_count; i++)

@@ -16,10 +16,11 @@
 struct log_history;
 
 struct log_history_options {
-    int run_dir;       /* borrowed, the tail's */
-    int64_t since;     /* ms since 1970: what was written before is left out */
+    int run_dir;                  /* borrowed, the tail's */
+    int64_t since;                /* ms since 1970: what was written before is left out */
     bool leaves_out[LOG_STREAMS]; /* streams that are not read */
-    bool is_followed;  /* the tail goes on where the history ends: a last line without a newline waits */
+    bool
+        is_followed; /* the tail goes on where the history ends: a last line without a newline waits */
 };
 
 /* The history of all ranks that the tail follows, which it borrows; nothing else may read from the tail

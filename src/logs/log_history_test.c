@@ -183,8 +183,7 @@ TEST(a_walk_may_start_at_any_mark_and_has_whole_lines)
     check_with((struct log_history_options){0}, 4, "a/0@50 four;b/0@50 five;a/0@60 end");
     check_with((struct log_history_options){0}, 6, "a/0@60 end");
     check_with((struct log_history_options){0}, 7, "");
-    check_with((struct log_history_options){.since = 50}, 0,
-               "a/0@50 four;b/0@50 five;a/0@60 end");
+    check_with((struct log_history_options){.since = 50}, 0, "a/0@50 four;b/0@50 five;a/0@60 end");
     check_with((struct log_history_options){.since = 50}, 1, "b/0@50 five;a/0@60 end");
 }
 

@@ -16,11 +16,11 @@ enum { PIECE = 8192, ROOM_FIRST = 8 };
 
 struct merged {
     char name[64];
-    int32_t index;      /* the caller's */
-    int64_t limit;      /* of its file, when it was added */
-    int64_t from;       /* place of the piece in the file */
-    size_t len, at;     /* of the piece, and where its next mark is */
-    uint8_t *piece;     /* [PIECE] */
+    int32_t index;  /* the caller's */
+    int64_t limit;  /* of its file, when it was added */
+    int64_t from;   /* place of the piece in the file */
+    size_t len, at; /* of the piece, and where its next mark is */
+    uint8_t *piece; /* [PIECE] */
     struct times_mark head;
 };
 
@@ -132,8 +132,7 @@ bool log_merge_add(struct log_merge *merge, const char *component, int32_t compo
     close(fd);
     if (!is_ours)
         return true;
-    struct merged it = {
-        .index = component_index, .limit = info.st_size, .piece = malloc(PIECE)};
+    struct merged it = {.index = component_index, .limit = info.st_size, .piece = malloc(PIECE)};
     if (!it.piece)
         return false;
     memcpy(it.name, component, strlen(component) + 1);

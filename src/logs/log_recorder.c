@@ -19,9 +19,9 @@
 #include "logs/log_times.h"
 
 struct recorded_log {
-    int64_t seen;    /* its size at the last look */
-    int64_t marked;  /* its size by the marks on disk */
-    int64_t looked;  /* ms since 1970: no growth from now on is older */
+    int64_t seen;   /* its size at the last look */
+    int64_t marked; /* its size by the marks on disk */
+    int64_t looked; /* ms since 1970: no growth from now on is older */
 };
 
 struct recorded_process {
@@ -33,10 +33,10 @@ struct recorded_process {
 
 struct recorded_component {
     const char *name;
-    bool is_off;     /* its file could not be made */
-    int64_t len;     /* of the file */
-    int64_t logged;  /* bytes of its logs that marks stand for */
-    int64_t last;    /* time of the last mark */
+    bool is_off;    /* its file could not be made */
+    int64_t len;    /* of the file */
+    int64_t logged; /* bytes of its logs that marks stand for */
+    int64_t last;   /* time of the last mark */
 };
 
 struct note {
@@ -56,7 +56,7 @@ struct log_recorder {
     int32_t hand_end;      /* ids below this are in the round */
     int64_t round_started; /* ms since 1970 */
     bool is_in_round;
-    int64_t due;           /* monotonic ms */
+    int64_t due; /* monotonic ms */
 };
 
 enum { ROOM_FIRST = 16 };
@@ -109,9 +109,9 @@ static int open_file(const struct log_recorder *recorder, const char *component,
     int dir = openat(recorder->run_dir, component, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return -1;
-    int fd = openat(dir, TIMES_FILE,
-                    O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags,
-                    0600);
+    int fd =
+        openat(dir, TIMES_FILE,
+               O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags, 0600);
     close(dir);
     if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
         close(fd);

@@ -12,10 +12,10 @@ size_t moment_put(char out[MOMENT_MAX], int64_t ms)
     struct tm tm = {0};
     (void)localtime_r(&seconds, &tm);
     long zone = tm.tm_gmtoff / 60, minutes = zone < 0 ? -zone : zone;
-    int len = snprintf(out, MOMENT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03d%c%02ld:%02ld",
-                       tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-                       tm.tm_sec, (int)(ms % 1000), zone < 0 ? '-' : '+', minutes / 60,
-                       minutes % 60);
+    int len =
+        snprintf(out, MOMENT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03d%c%02ld:%02ld",
+                 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                 (int)(ms % 1000), zone < 0 ? '-' : '+', minutes / 60, minutes % 60);
     return len < 0 ? 0 : len < MOMENT_MAX ? (size_t)len : MOMENT_MAX - 1;
 }
 
