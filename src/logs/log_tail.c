@@ -12,18 +12,22 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/search.h"
+#include "logs/line_reader.h"
 #include "logs/log_tail_internal.h"
 
 enum { READ_MAX = 16 * LOG_CHUNK_MAX, ROOM_FIRST = 16 };
 
-struct log_tail *log_tail_new(int run_dir, struct roost_error *err)
+static struct log_tail *make(int run_dir, bool has_watches, struct roost_error *err)
 {
     struct diag diag = diag_start(NULL, err);
     struct log_tail *tail = calloc(1, sizeof *tail);
     if (tail) {
         tail->run_dir = run_dir;
         tail->queue_first = tail->queue_last = QUEUE_END;
-        watch_init(tail);
+        tail->notify = -1;
+        if (has_watches)
+            watch_init(tail);
         tail->buffer = malloc(LOG_CHUNK_MAX);
     }
     if (!tail || !tail->buffer || !slots_init(tail)) {
@@ -32,6 +36,16 @@ struct log_tail *log_tail_new(int run_dir, struct roost_error *err)
         return NULL;
     }
     return tail;
+}
+
+struct log_tail *log_tail_new(int run_dir, struct roost_error *err)
+{
+    return make(run_dir, true, err);
+}
+
+struct log_tail *log_tail_new_still(int run_dir, struct roost_error *err)
+{
+    return make(run_dir, false, err);
 }
 
 void log_tail_free(struct log_tail *tail)
@@ -148,6 +162,10 @@ bool log_tail_add(struct log_tail *tail, const char *component, int32_t componen
         skip_present(tail, it);
     if (!watch_add(tail, tail->rank_count))
         return false;
+    struct tail_component *its = &tail->components[owner];
+    if (its->first + its->rising == tail->rank_count &&
+        (its->rising == 0 || tail->ranks[tail->rank_count - 1].rank < rank))
+        its->rising++;
     tail->rank_count++;
     /* What was written before the watch was there is found by a first read. */
     for (int32_t stream = 0; stream < LOG_STREAMS; stream++)
@@ -236,15 +254,17 @@ static struct log_chunk describe(struct log_tail *tail, int32_t stream)
     };
 }
 
-/* Reads one chunk of a stream and hands it on. */
-static enum visit visit(struct log_tail *tail, int32_t stream, log_sink sink, void *ctx,
-                        size_t *spent)
+/* Reads one chunk of a stream, up to `limit`, and hands it on. */
+static enum visit visit(struct log_tail *tail, int32_t stream, int64_t limit, log_sink sink,
+                        void *ctx, size_t *spent)
 {
     struct tail_stream *it = tail_stream(tail, stream);
     int fd = slots_open(tail, stream);
     if (fd < 0)
         return VISIT_DONE;
-    ssize_t got = file_read_at(fd, tail->buffer, LOG_CHUNK_MAX, it->offset);
+    int64_t left = limit - it->offset;
+    size_t size = left < 0 ? 0 : left < LOG_CHUNK_MAX ? (size_t)left : LOG_CHUNK_MAX;
+    ssize_t got = file_read_at(fd, tail->buffer, size, it->offset);
     if (got < 0) {
         slots_refuse(tail, stream, errno);
         return VISIT_DONE;
@@ -276,13 +296,43 @@ static bool read_queue(struct log_tail *tail, log_sink sink, void *ctx)
     size_t spent = 0;
     for (int32_t left = tail->queued; left > 0 && spent < READ_MAX; left--) {
         int32_t stream = take_first(tail);
-        switch (visit(tail, stream, sink, ctx, &spent)) {
+        switch (visit(tail, stream, INT64_MAX, sink, ctx, &spent)) {
         case VISIT_MORE: tail_queue(tail, stream); break;
         case VISIT_STOPPED: put_first(tail, stream); return true;
         case VISIT_DONE: break;
         }
     }
     return tail->queued > 0;
+}
+
+bool tail_read_until(struct log_tail *tail, int32_t stream, int64_t limit, bool is_end,
+                     log_sink sink, void *ctx)
+{
+    struct tail_stream *it = tail_stream(tail, stream);
+    size_t spent = 0;
+    enum visit result = VISIT_MORE;
+    it->is_ending = is_end;
+    while (result == VISIT_MORE && it->offset < limit && !it->is_refused)
+        result = visit(tail, stream, limit, sink, ctx, &spent);
+    it->is_ending = false;
+    return result != VISIT_STOPPED;
+}
+
+void tail_place(struct log_tail *tail, int32_t stream, int64_t offset)
+{
+    struct tail_stream *it = tail_stream(tail, stream);
+    int64_t from = offset > LOG_LINE_MAX ? offset - LOG_LINE_MAX : 0;
+    int fd = offset > 0 ? slots_open(tail, stream) : -1;
+    ssize_t got = fd >= 0 ? file_read_at(fd, tail->buffer, (size_t)(offset - from), from) : 0;
+    const char *last = got > 0 ? memrchr(tail->buffer, '\n', (size_t)got) : NULL;
+    it->offset = last ? from + (last + 1 - tail->buffer) : from == 0 ? 0 : offset;
+    it->memo = 0;
+    it->seen = -1;
+}
+
+int64_t log_tail_time(const struct log_tail *tail)
+{
+    return tail->time;
 }
 
 bool log_tail_read(struct log_tail *tail, log_sink sink, void *ctx)
@@ -298,19 +348,26 @@ static void end_stream(struct log_tail *tail, int32_t stream)
     tail_queue(tail, stream);
 }
 
-/* The rank's place; at its number behind the component's first, unless ranks were left out. */
+int32_t tail_find_rank(const struct log_tail *tail, int32_t component, int32_t rank)
+{
+    const struct tail_component *it = &tail->components[component];
+    int32_t found = it->first + SEARCH(it->rising, at, tail->ranks[it->first + at].rank < rank);
+    for (int32_t i = found; i < tail->rank_count; i++) { /* the first, unless it came later */
+        if (tail->ranks[i].component == component && tail->ranks[i].rank == rank)
+            return i;
+        if (i == found && i < it->first + it->rising)
+            i = it->first + it->rising - 1;
+    }
+    return -1;
+}
+
 static int32_t find_rank(const struct log_tail *tail, int32_t component_index, int32_t rank)
 {
     for (int32_t c = 0; c < tail->component_count; c++) {
-        if (tail->components[c].index != component_index)
-            continue;
-        int64_t guess = (int64_t)tail->components[c].first + rank;
-        if (guess < tail->rank_count && tail->ranks[guess].component == c &&
-            tail->ranks[guess].rank == rank)
-            return (int32_t)guess;
-        for (int32_t i = tail->components[c].first; i < tail->rank_count; i++)
-            if (tail->ranks[i].component == c && tail->ranks[i].rank == rank)
-                return i;
+        int32_t found =
+            tail->components[c].index == component_index ? tail_find_rank(tail, c, rank) : -1;
+        if (found >= 0)
+            return found;
     }
     return -1;
 }

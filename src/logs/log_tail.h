@@ -46,6 +46,9 @@ typedef bool (*log_sink)(void *ctx, const struct log_chunk *chunk, size_t *taken
 /* A tail that follows nothing yet. Borrows the descriptor of the run directory as long as it lives.
  * NULL after filling `err`. */
 struct log_tail *log_tail_new(int run_dir, struct roost_error *err);
+
+/* The same without watches, for a tail that only reads what is there. */
+struct log_tail *log_tail_new_still(int run_dir, struct roost_error *err);
 void log_tail_free(struct log_tail *tail);
 
 /* Follows both streams of a rank. Neither its files nor its directory need to exist yet. Without
@@ -77,6 +80,9 @@ void log_tail_end(struct log_tail *tail, int32_t component_index, int32_t rank);
 /* Passes on everything to the end, with is_end, as much per call as log_tail_read. True when all is done;
  * otherwise call it again. */
 bool log_tail_finish(struct log_tail *tail, log_sink sink, void *ctx);
+
+/* During a call of the sink: when the bytes were written, in ms since 1970, by log_history.h. 0 = just now. */
+int64_t log_tail_time(const struct log_tail *tail);
 
 /* A log with bytes that were not passed on. */
 struct log_rest {

@@ -39,8 +39,9 @@ struct tail_rank {
 
 struct tail_component {
     char name[64];
-    int32_t index; /* the caller's */
-    int32_t first; /* of its ranks, when they were added in rising order without a gap */
+    int32_t index;  /* the caller's */
+    int32_t first;  /* of its ranks */
+    int32_t rising; /* so many ranks from there on are its own, and in rising order */
 };
 
 struct tail_slot {
@@ -66,6 +67,7 @@ struct log_tail {
         checks_all; /* the next round looks at every file: events were lost, or descriptors short */
     bool is_finishing;
     struct log_trouble trouble;
+    int64_t time; /* see log_tail_time */
     char *buffer;
 };
 
@@ -76,6 +78,17 @@ static inline struct tail_stream *tail_stream(struct log_tail *tail, int32_t str
 }
 
 void tail_queue(struct log_tail *tail, int32_t stream);
+
+/* The place of a rank in tail->ranks, -1 = none. `component` is a place in tail->components. */
+int32_t tail_find_rank(const struct log_tail *tail, int32_t component, int32_t rank);
+
+/* Passes on a stream up to `limit`, with is_end if asked for. False when the sink wants no more for now. */
+bool tail_read_until(struct log_tail *tail, int32_t stream, int64_t limit, bool is_end,
+                     log_sink sink, void *ctx);
+
+/* Goes on at the start of the line that has the byte before `offset`; at `offset` when that line is longer
+ * than LOG_LINE_MAX so far. */
+void tail_place(struct log_tail *tail, int32_t stream, int64_t offset);
 
 /* log_slots.c: the descriptors. */
 bool slots_init(struct log_tail *tail);

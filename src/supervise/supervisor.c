@@ -117,6 +117,7 @@ static void serve(struct supervisor *supervisor)
         int64_t wait = clock_sooner(services_tick(supervisor), lives_tick(supervisor));
         wait = clock_sooner(wait, ready_tick(supervisor));
         wait = clock_sooner(wait, control_tick(supervisor));
+        wait = clock_sooner(wait, log_recorder_tick(watcher->recorder));
         outbox_flush(&watcher->outbox);
         if (watcher->outbox.has_lost && supervisor->phase != PHASE_KILLING) {
             lives_kill(supervisor, ""); /* a driver that misses an event gets no more */
@@ -150,12 +151,20 @@ static bool sweep(struct supervisor *supervisor)
     return false;
 }
 
+/* Before the end of the run is known: who waits for it may read the times. */
+static void stop_recording(struct watcher *watcher)
+{
+    log_recorder_free(watcher->recorder);
+    watcher->recorder = NULL;
+}
+
 /* The last events, once nothing lives; the answer is the process's exit status. */
 static int finish(struct supervisor *supervisor)
 {
     struct watcher *watcher = &supervisor->watcher;
     supervisor->host->end(supervisor);
     bool is_empty = sweep(supervisor);
+    stop_recording(watcher);
     struct roost_event end =
         supervisor->has_failed ? supervisor->failure : outbox_event(ROOST_EVENT_FINISHED, NULL);
     end.kind = ROOST_EVENT_FINISHED;
@@ -188,6 +197,7 @@ static int prepare(struct supervisor *supervisor,
         close(message->fd);
         return status;
     }
+    watcher->recorder = log_recorder_new(watcher->run_dir);
     status = supervisor->host->prepare(supervisor, message);
     return status ? status : watcher_read_spec(watcher, message->fd);
 }
@@ -213,6 +223,7 @@ int supervisor_main(int guardian, struct cgroup *cgroup,
         (void)cgroup_leave(cgroup);
     else
         (void)pidfd_send_signal(guardian, SIGCONT, NULL, 0);
+    stop_recording(watcher);
     watcher_release(watcher);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef SUPERVISE_WATCHER_H
 #define SUPERVISE_WATCHER_H
 
+#include "logs/log_recorder.h"
 #include "port/port_socket.h"
 #include "rpc/socket_pair.h"
 #include "supervise/cgroup.h"
@@ -82,8 +83,10 @@ struct watcher {
     bool is_start_over;   /* nothing more is started */
     struct outbox outbox; /* its socket is the one to the driver */
     int run_dir, runtime_dir;
-    int lives;    /* the file of lives, see lost.h; -1 = another process keeps it */
-    int guardian; /* pidfd */
+    int lives; /* the file of lives, see lost.h; -1 = another process keeps it */
+    struct log_recorder
+        *recorder; /* NULL = none: an agent's logs are recorded where they are sent */
+    int guardian;  /* pidfd */
     int null, signals, epoll;
     struct cgroup *cgroup;
 };

@@ -33,8 +33,18 @@ static void stop_probing(struct worker *worker)
     worker->is_probing = false;
 }
 
+/* Notes from now on when its lines are written. For a first life that is before its process begins: the file of
+ * times is there before its first line. */
+static void record_logs(struct watcher *watcher, const struct worker *worker)
+{
+    log_recorder_begin(watcher->recorder, (int32_t)(worker - watcher->workers),
+                       worker_component(watcher, worker)->name, worker->rank);
+}
+
 void worker_begin(struct watcher *watcher, struct worker *worker, int32_t pid, int pidfd)
 {
+    if (worker->has_logs)
+        record_logs(watcher, worker);
     worker->pid = pid;
     worker->pidfd = pidfd;
     worker->state = WORKER_RUNNING;
@@ -45,6 +55,7 @@ void worker_begin(struct watcher *watcher, struct worker *worker, int32_t pid, i
 
 void worker_close(struct watcher *watcher, struct worker *worker)
 {
+    log_recorder_end(watcher->recorder, (int32_t)(worker - watcher->workers));
     stop_probing(worker);
     if (worker->pidfd >= 0)
         close(worker->pidfd);
@@ -136,6 +147,7 @@ bool worker_open_logs(struct watcher *watcher, struct worker *worker, int out[2]
     out[1] = worker_open_log(watcher, worker, 1, flags);
     if (out[1] >= 0) {
         worker->has_logs = true;
+        record_logs(watcher, worker);
         return true;
     }
     close(out[0]);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "logs/last_lines.h"
+#include "logs/log_times.h"
 #include "tests/nomem/nomem.h"
 
 /* The logs of a run of two components, in order and followed, and their last lines. */
@@ -17,12 +18,21 @@ static bool has_ended(void *ctx)
     return false;
 }
 
+static bool picks(void *ctx, const char *line)
+{
+    (void)ctx;
+    return line[0] != 'x';
+}
+
 static enum roost_code show_logs(int run_dir, int out, bool follows)
 {
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
-    struct logs_options options = {
-        .screen.fds = {out, out}, .follows = follows, .is_alive = has_ended};
+    struct logs_options options = {.screen = {.fds = {out, out}, .picks = picks},
+                                   .follows = follows,
+                                   .has_tail = true,
+                                   .tail = 30,
+                                   .is_alive = has_ended};
     int failed = 0;
     return logs_show(run_dir, &options, &failed, &diag) ? ROOST_OK : err.code;
 }
@@ -65,6 +75,14 @@ TEST(any_allocation_may_fail_while_logs_are_shown)
         snprintf(path, sizeof path, "%s/run/%s/%d/stdout.log", folder, component, rank % 20);
         FILE *file = fopen(path, "w");
         fputs("one\ntwo\x1b[31m\n", file);
+        fclose(file);
+    }
+    for (int i = 0; i < 2; i++) { /* the first line of each rank 0 has a time */
+        char path[128];
+        snprintf(path, sizeof path, "%s/run/%s/" TIMES_FILE, folder, i ? "env" : "actor");
+        FILE *file = fopen(path, "w");
+        fputs(TIMES_MAGIC, file);
+        fwrite("\x10\x00\x08", 1, 3, file);
         fclose(file);
     }
     check_scenario("logs", run_logs, NULL);

@@ -181,6 +181,7 @@ def test_others_see_it_and_stop_it(home: Home) -> None:
     (shown,) = json.loads(home.roost("ps", "--json").stdout)["runs"]
     assert shown["run"] == run.folder.name
     assert home.roost("logs", run.folder.name).stdout.count("up") == NODES
+    assert home.roost("logs", run.folder.name, "--since", "1h", "--grep", "up").stdout.count("up") == NODES
     assert home.roost("stop", run.folder.name).returncode == 0
     assert run.end() == 128 + signal.SIGTERM, run.err
     assert run.is_gone()

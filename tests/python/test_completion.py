@@ -97,7 +97,8 @@ def run_id(folder: Path) -> str:
         (["stop", "-"], ["--now", "--help"]),
         (
             ["logs", "-"],
-            ["-f", "--follow", "--component", "--ranks", "--stdout", "--stderr", "--no-label", "--color", "--help"],
+            ["-f", "--follow", "--tail", "--since", "--grep", "--timestamps", "--component", "--ranks"]
+            + ["--stdout", "--stderr", "--no-label", "--color", "--help"],
         ),
         (["plan", "--color", ""], WHEN),
         (["plan", "--color", "="], WHEN),

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,89 @@ def test_a_signal_ends_roost_logs(plain_engine: Engine, words: list[str]) -> Non
     reader.send_signal(signal.SIGINT)
     reader.communicate(timeout=PATIENCE)
     assert reader.returncode == -signal.SIGINT
+
+
+# --- the order of time
+
+FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE: what file systems take the times of files from
+
+
+def next_moment() -> None:
+    """What is written after this has another time, in ms, than what was written before."""
+    start = time.clock_gettime_ns(FILE_CLOCK) // 1_000_000
+    while time.clock_gettime_ns(FILE_CLOCK) // 1_000_000 == start:
+        pass
+
+
+def await_mark(component: Path, count: int) -> None:
+    """Waits until the recorder has noted so many lines: before, they might get the time of those that follow. The first mark of
+    a file has 8 bytes, behind the 8 that each file starts with; the next ones have 3 or more."""
+    until(lambda: (component / ".times").stat().st_size >= 8 + 8 + 3 * (count - 1), "a mark")
+
+
+def logs(engine: Engine, *words: str) -> list[str]:
+    done = subprocess.run(
+        [ROOST, "logs", *words], env=engine.env, cwd=engine.home, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_lines_of_a_run_come_in_the_order_of_time_while_it_lives_and_after(plain_engine: Engine) -> None:
+    """Two processes write in turns; the recorder has an eye on them, whatever the driver shows."""
+    up, to_actor, to_env = plain_engine.pipe("up"), plain_engine.pipe("to_actor"), plain_engine.pipe("to_env")
+    config = plain_engine.config(
+        {
+            "actor": {
+                "do": [f"read={to_actor.path}", "out=two", f"say={up.path}", f"read={to_actor.path}", "out=four"]
+            },
+            "env": {"do": ["out=one", f"say={up.path}", f"read={to_env.path}", "out=three", f"say={up.path}"]},
+        }
+    )
+    driver = plain_engine.start(config, "-q")
+    for count, (writer, pipe) in enumerate((("env", to_actor), ("actor", to_env), ("env", to_actor)), 1):
+        up.lines(count)
+        await_mark(plain_engine.runs()[0] / writer, (count + 1) // 2)
+        next_moment()
+        pipe.write()
+    follower = subprocess.Popen(
+        [ROOST, "logs", "-f", "--timestamps"],
+        env=plain_engine.env,
+        cwd=plain_engine.home,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    followed = follower.communicate(timeout=PATIENCE)[0].splitlines()
+    assert plain_engine.finish(driver).returncode == 0
+    expected = ["[env/0] one", "[actor/0] two", "[env/0] three", "[actor/0] four"]
+    assert logs(plain_engine) == expected
+    assert logs(plain_engine, "--tail", "3") == expected[1:]
+    assert logs(plain_engine, "--since", "1h", "--grep", "^t") == expected[1:3]
+    stamped = logs(plain_engine, "--timestamps")
+    times = [line.split(" ")[0] for line in stamped]
+    assert times == sorted(times) and len(set(times)) == 4
+    assert logs(plain_engine, "--since", times[2]) == expected[2:]
+    assert sorted(line.split(" ", 1)[1] for line in followed) == sorted(expected) and follower.returncode == 0
+
+
+def test_the_logs_stay_the_bytes_that_workers_wrote(plain_engine: Engine) -> None:
+    do = ["out=one", "err=two", "exit=0"]
+    assert plain_engine.run(plain_engine.config({"actor": {"ranks": "0-1", "do": do}})).returncode == 0
+    [run] = plain_engine.runs()
+    files = sorted(path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file())
+    assert files == sorted(
+        [f"actor/{rank}/{name}.log" for rank in (0, 1) for name in ("stdout", "stderr")]
+        + ["actor/.times", "run.json", "records.jsonl"]
+    )
+    assert (run / "actor" / "0" / "stdout.log").read_bytes() == b"one\n"
+    assert (run / "actor" / ".times").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_killed_supervisor_leaves_times_that_can_be_read(plain_engine: Engine) -> None:
+    up = plain_engine.pipe("up")
+    config = plain_engine.config({"actor": {"ranks": "0-1", "do": ["out=hello", f"say={up.path}", "pause"]}})
+    driver = plain_engine.start(config, "-q")
+    up.lines(2)
+    os.kill(plain_engine.page(plain_engine.runs()[0])["supervisor_pid"], signal.SIGKILL)
+    assert plain_engine.finish_one(driver) != 0
+    assert sorted(logs(plain_engine, "--since", "1h")) == ["[actor/0] hello", "[actor/1] hello"]

@@ -98,7 +98,8 @@ TEST(logs_come_in_natural_order)
     assert_true(show((struct logs_options){0}, &err));
     check_out(
         0, "[actor9/2] two\n[actor9/2] half\n[actor9/10] ten\n[actor10/0] a10\n[rollout/0] r0\n");
-    check_out(1, "[actor9/2] oops\n");
+    check_out(1, "roost: this run has no times of its lines: its logs follow one after the other\n"
+                 "[actor9/2] oops\n");
 }
 
 TEST(component_ranks_and_stream_narrow_it)
@@ -108,7 +109,7 @@ TEST(component_ranks_and_stream_narrow_it)
     struct rankset set = {.ranges = &range, .count = 1};
     make_run();
     assert_true(show(
-        (struct logs_options){.component = "actor9", .ranks = &set, .screen = {.hides = {true}}},
+        (struct logs_options){.components = "actor9", .ranks = &set, .screen = {.hides = {true}}},
         &err));
     check_out(0, "");
     check_out(1, "[actor9/2] oops\n");
@@ -118,8 +119,8 @@ TEST(without_labels_the_bytes_are_the_logs)
 {
     struct roost_error err;
     make_run();
-    assert_true(
-        show((struct logs_options){.component = "actor9", .screen = {.has_no_label = true}}, &err));
+    assert_true(show(
+        (struct logs_options){.components = "actor9", .screen = {.has_no_label = true}}, &err));
     check_out(0, "two\nhalften\n");
     check_out(1, "\x1b[31moops\n");
 }
@@ -128,11 +129,11 @@ TEST(a_component_that_is_not_there_is_said)
 {
     struct roost_error err;
     make_run();
-    assert_false(show((struct logs_options){.component = "rolout"}, &err));
+    assert_false(show((struct logs_options){.components = "rolout"}, &err));
     assert_int_equal(err.code, ROOST_ERR_USAGE);
     assert_string_equal(err.message, "this run has no logs of a component 'rolout'");
     assert_string_equal(err.hint, "did you mean 'rollout'?");
-    assert_false(show((struct logs_options){.component = "xyzzy"}, &err));
+    assert_false(show((struct logs_options){.components = "xyzzy"}, &err));
     assert_string_equal(err.hint, "leave --component out to see all");
 }
 

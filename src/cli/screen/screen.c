@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/screen/moment.h"
 #include "cli/screen/screen_internal.h"
 
 /* --- making one --- */
@@ -44,7 +45,9 @@ struct screen *screen_new(const struct screen_options *options)
     if (screen->options.width <= 0)
         screen->options.width = 80;
     bool is_one = is_same_file(fds[0], fds[1]);
-    if (!out_init(&screen->outs[0], fds[0]) || (!is_one && !out_init(&screen->outs[1], fds[1]))) {
+    screen->plain = options->picks ? malloc(LOG_LINE_ROOM + 1) : NULL;
+    if ((options->picks && !screen->plain) || !out_init(&screen->outs[0], fds[0]) ||
+        (!is_one && !out_init(&screen->outs[1], fds[1]))) {
         screen_free(screen);
         return NULL;
     }
@@ -60,6 +63,7 @@ void screen_free(struct screen *screen)
         return;
     for (int i = 0; i < SCREEN_FDS; i++)
         out_release(&screen->outs[i]);
+    free(screen->plain);
     free(screen);
 }
 
@@ -91,14 +95,84 @@ uint64_t screen_shown(const struct screen *screen)
     return screen->shown;
 }
 
+/* --- which lines --- */
+
+void screen_set_time(struct screen *screen, int64_t ms)
+{
+    screen->time = ms;
+}
+
+void screen_count(struct screen *screen)
+{
+    screen->is_counting = true;
+    screen->counted = 0;
+}
+
+int64_t screen_counted(struct screen *screen)
+{
+    screen->is_counting = false;
+    return screen->counted;
+}
+
+void screen_skip(struct screen *screen, int64_t lines)
+{
+    screen->skipped = lines;
+}
+
+/* Whether lines have to be looked at one by one. */
+static bool is_choosy(const struct screen *screen)
+{
+    return screen->plain || screen->is_counting || screen->skipped > 0;
+}
+
+/* Whether the line that `reader` stands at is one that was asked for. */
+static bool is_picked(const struct screen *screen, struct line_reader reader)
+{
+    char *to = screen->plain;
+    if (!screen->plain)
+        return true;
+    reader.has_color = false;
+    (void)line_read(&reader, &to);
+    *to = '\0';
+    return screen->options.picks(screen->options.pick_ctx, screen->plain);
+}
+
+/* Whether a line that was asked for is shown now. */
+static bool is_its_turn(struct screen *screen)
+{
+    if (screen->is_counting) {
+        screen->counted++;
+        return false;
+    }
+    if (screen->skipped > 0) {
+        screen->skipped--;
+        return false;
+    }
+    return true;
+}
+
 /* --- lines --- */
+
+static size_t put_time(const struct screen *screen, bool has_color, char *label)
+{
+    size_t len = 0;
+    if (has_color)
+        len += (size_t)(stpcpy(label, "\x1b[2m") - label);
+    len += moment_put(label + len, screen->time);
+    if (has_color)
+        len += (size_t)(stpcpy(label + len, FILTER_RESET) - (label + len));
+    label[len++] = ' ';
+    return len;
+}
 
 static size_t make_label(const struct screen *screen, const struct log_chunk *chunk, char *label)
 {
     int32_t index = chunk->component_index;
     bool is_known = index >= 0 && index < screen->options.component_count;
-    return line_label(label, is_known ? screen->options.components[index] : "?", chunk->rank,
-                      screen->options.has_color[chunk->stream]);
+    bool has_color = screen->options.has_color[chunk->stream];
+    size_t len = screen->options.has_times ? put_time(screen, has_color, label) : 0;
+    return len + line_label(label + len, is_known ? screen->options.components[index] : "?",
+                            chunk->rank, has_color);
 }
 
 /* A chunk on its way to the screen. */
@@ -107,7 +181,7 @@ struct showing {
     struct screen_out *out;
     const struct log_chunk *chunk;
     struct line_reader reader;
-    char label[LINE_LABEL_MAX];
+    char label[LABEL_MAX];
     size_t label_len;
 };
 
@@ -123,15 +197,18 @@ static inline char *put_label(char *to, const struct showing *it)
 /* One line into the buffer, which has room for it. False when none is whole. */
 static bool show_line(struct showing *it)
 {
+    struct line_reader before = it->reader;
     char *start = it->out->bytes + it->out->used, *to = put_label(start, it);
     bool was_open = line_is_open(it->reader.memo);
     enum line_kind kind = line_read(&it->reader, &to);
-    if (kind == LINE_OPEN)
+    if (kind == LINE_OPEN && !it->screen->is_counting && is_picked(it->screen, before))
         footer_put_bar(it->screen, it->chunk, start, (size_t)(to - start));
     if (kind != LINE_WHOLE)
         return false;
     if (was_open)
         footer_drop_bar(it->screen, it->chunk);
+    if (is_choosy(it->screen) && (!is_picked(it->screen, before) || !is_its_turn(it->screen)))
+        return true;
     *to++ = '\n';
     it->out->used += (size_t)(to - start);
     return true;
@@ -161,7 +238,7 @@ static void show_plain_lines(struct showing *it)
 static bool show_lines(struct showing *it)
 {
     for (;;) {
-        if (it->reader.memo == 0)
+        if (it->reader.memo == 0 && !is_choosy(it->screen))
             show_plain_lines(it);
         if (it->reader.at == it->reader.end)
             return true;
@@ -170,6 +247,15 @@ static bool show_lines(struct showing *it)
         if (!show_line(it))
             return true;
     }
+}
+
+/* With its newline; of a very long line, a piece. */
+static size_t raw_line_length(const char *at, const char *end)
+{
+    size_t len = (size_t)(end - at);
+    len = len < LOG_LINE_MAX ? len : LOG_LINE_MAX;
+    const char *newline = memchr(at, '\n', len);
+    return newline ? (size_t)(newline + 1 - at) : len;
 }
 
 /* Bytes as they are, in whole lines as far as they come; false when the reader lags. */
@@ -188,8 +274,15 @@ static bool show_raw(struct showing *it)
         if (!out_has_room(it->out))
             return false;
         size_t len = (size_t)(stop - left->at);
+        bool is_shown = true;
+        if (is_choosy(it->screen)) {
+            len = raw_line_length(left->at, stop);
+            struct line_reader line = {.at = left->at, .end = left->at + len, .is_end = true};
+            is_shown = is_picked(it->screen, line) && is_its_turn(it->screen);
+        }
         len = len < LINE_ROOM ? len : LINE_ROOM;
-        out_add(it->out, left->at, len);
+        if (is_shown)
+            out_add(it->out, left->at, len);
         left->at += len;
     }
     return true;

@@ -53,6 +53,11 @@ struct screen_options {
     bool hides[SCREEN_FDS];      /* streams that are not shown */
     int width;                   /* of the terminal, for the footer; 0 = 80 */
     int height;                  /* half of it is for bars at most; 0 = no bars */
+    bool has_times;              /* each line starts with its time, see screen_set_time */
+    /* Shows only lines for which this is true; NULL = all. The line is as it is shown, without its label, its
+     * colours and its newline. */
+    bool (*picks)(void *ctx, const char *line);
+    void *pick_ctx;
 };
 
 struct screen;
@@ -69,6 +74,17 @@ bool screen_shows(const struct screen *screen, int32_t rank);
 /* A log_sink; ctx is the screen. Takes whole lines and leaves the rest for later. False when the reader is
  * slow and the buffers are full. */
 bool screen_put(void *screen, const struct log_chunk *chunk, size_t *taken);
+
+/* When the lines of the chunks from here on were written, in ms since 1970. */
+void screen_set_time(struct screen *screen, int64_t ms);
+
+/* Lines from here on are counted instead of shown, until screen_counted, which returns how many would have
+ * been. */
+void screen_count(struct screen *screen);
+int64_t screen_counted(struct screen *screen);
+
+/* The next so many lines that would be shown are left out. */
+void screen_skip(struct screen *screen, int64_t lines);
 
 /* Writes what can be written without waiting, and draws the footer when it is due. True when nothing
  * is left. */

@@ -15,7 +15,8 @@ enum {
     STATUS_MS = 100, /* between two drawings of the footer */
     BARS_MS = 200,   /* the same, with bars */
     BARS_MAX = 32,
-    BAR_MAX = 1024, /* bytes of one */
+    BAR_MAX = 1024,                  /* bytes of one */
+    LABEL_MAX = LINE_LABEL_MAX + 64, /* with a time and its colour */
 };
 
 /* One way out. */
@@ -50,6 +51,10 @@ struct screen {
     struct screen_bar bars[BARS_MAX]; /* by component, rank and stream */
     int bar_count;
     uint64_t shown;
+    int64_t time; /* of the lines that come */
+    bool is_counting;
+    int64_t counted, skipped; /* lines: counted so far, and still to be left out */
+    char *plain; /* [LOG_LINE_ROOM + 1]: a line without its colours; NULL = picks all */
 };
 
 bool out_init(struct screen_out *out, int fd);
