@@ -206,7 +206,8 @@ int main(void)
         shares[at] = outcome.recorder / outcome.wall;
         sizes[at] = outcome.size;
     }
-    double many = watch_many(), bare_s = median(bare, ROUNDS), recorded_s = median(recorded, ROUNDS);
+    double many = watch_many(), bare_s = median(bare, ROUNDS),
+           recorded_s = median(recorded, ROUNDS);
     double slower = recorded_s / bare_s, share = median(shares, ROUNDS),
            size = median(sizes, ROUNDS);
     bool is_good = slower <= SLOWER_TARGET && share <= SHARE_TARGET && many <= MANY_TARGET &&

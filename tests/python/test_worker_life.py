@@ -274,7 +274,9 @@ def test_a_node_group_may_have_its_own_interpreter(own_workers: WorkerHome) -> N
 def test_roost_logs_shows_the_lines_of_a_group_with_their_times(own_workers: WorkerHome) -> None:
     with Helper.create_group().launch(own_workers.cluster("1x2"), name="timed") as group:
         group.say("this").wait()
-    shown = own_workers.engine.ask("logs", "--component", "timed", "--timestamps", "--since", "1h", "--grep", "info this$")
+    shown = own_workers.engine.ask(
+        "logs", "--component", "timed", "--timestamps", "--since", "1h", "--grep", "info this$"
+    )
     assert (shown.returncode, shown.stderr) == (0, "")
     assert re.fullmatch(
         r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d \[timed/[01]\] .* info this\n){2}", shown.stdout
