@@ -2,18 +2,24 @@
 #include "binding.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 PyObject *binding_show_lines(PyObject *module, PyObject *args)
 {
     struct roost_lines lines = {0};
-    int rank, is_end, has_color;
+    int rank, is_end, has_color, width;
     unsigned memo;
+    const char *bar;
+    Py_ssize_t bar_len;
     Py_buffer data;
     (void)module;
-    if (!PyArg_ParseTuple(args, "siy*Ipp", &lines.component, &rank, &data, &memo, &is_end,
-                          &has_color))
+    if (!PyArg_ParseTuple(args, "ziy*Ippis#", &lines.component, &rank, &data, &memo, &is_end,
+                          &has_color, &width, &bar, &bar_len))
         return NULL;
     lines.rank = rank;
+    lines.width = width;
+    lines.bar_len = (size_t)bar_len <= sizeof lines.bar ? (size_t)bar_len : sizeof lines.bar;
+    memcpy(lines.bar, bar, lines.bar_len);
     lines.memo = memo;
     lines.is_end = is_end;
     lines.has_color = has_color;
@@ -26,7 +32,9 @@ PyObject *binding_show_lines(PyObject *module, PyObject *args)
                                                              (Py_ssize_t)shown.len, "replace")
                                       : PyErr_NoMemory();
     free(shown.bytes);
-    PyObject *answer = text ? Py_BuildValue("(OnI)", text, (Py_ssize_t)taken, lines.memo) : NULL;
+    PyObject *answer = text ? Py_BuildValue("(OnIs#)", text, (Py_ssize_t)taken, lines.memo,
+                                            lines.bar, (Py_ssize_t)lines.bar_len)
+                            : NULL;
     Py_XDECREF(text);
     return answer;
 }

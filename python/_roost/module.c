@@ -133,8 +133,9 @@ static PyMethodDef methods[] = {
     {"check_group_name", binding_check_group_name, METH_O, "Whether a text can name a group."},
     {"check_variable", binding_check_variable, METH_O, "Whether a variable can be set by hand."},
     {"show_lines", binding_show_lines, METH_VARARGS,
-     "(component, rank, bytes, memo, is_end, has_color): whole lines as they are shown, how many "
-     "bytes are done with, and the next memo"},
+     "(component or None, rank, bytes, memo, is_end, has_color, width, bar): whole lines as they "
+     "are "
+     "shown, how many bytes are done with, the next memo, and the progress bar that goes on"},
     {"color_is_on", binding_color_is_on, METH_VARARGS,
      "(is_terminal, NO_COLOR, TERM): whether `--color auto` shows colours"},
     {"view", binding_view, METH_VARARGS,

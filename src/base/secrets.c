@@ -160,7 +160,9 @@ static size_t piece_of(const struct secret *secret, const char *at, char mark)
 static size_t piece_at(const struct secrets *secrets, const struct secret *own, const char *message,
                        const char *at, struct strview *out_shown)
 {
-    char before = at == message ? ' ' : at[-1];
+    char before = ' ';
+    if (at != message)
+        before = at[-1];
     bool is_quoted = before == '\'' || before == '"';
     size_t longest = 0;
     for (const struct secret *it = is_quoted ? secrets->first : NULL; it; it = it->next) {

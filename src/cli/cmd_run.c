@@ -296,6 +296,7 @@ static int run_plan(const struct planning *planning, const struct invocation *in
         output_say("joining the Ray cluster");
     struct roost_report *report = roost_report_new();
     struct roost_run *run = report ? roost_run_start(options, report, &err) : NULL;
+    options->stop_ctx = NULL; /* only a start asks */
     if (run) {
         if (roost_report_count(report))
             output_report(invocation, report);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { FONT_FIRST = 10, FONT_LAST = 20, NUMBER_MAX = 255 };
 
 static bool is_sgr_byte(char c)
@@ -101,4 +103,27 @@ const char *filter_whole(const char *at, const char *end)
     if (start > at && start[-1] == '\x1b')
         return start - 1;
     return escape_whole_characters(at, end);
+}
+
+size_t filter_fit(char *out, size_t room, struct strview text, int columns)
+{
+    const char *at = text.at, *end = text.at + text.len;
+    size_t used = 0;
+    bool is_colored = false;
+    while (at < end && used < room - FILTER_SGR_MAX - FILTER_SLACK) {
+        uint32_t code = 0;
+        size_t sgr = filter_sgr_length(at, end), len = sgr ? sgr : utf8_next(at, end, &code);
+        columns -= sgr ? 0 : len ? utf8_width(code) : 1;
+        if (columns < 0 || len == 0)
+            break;
+        memcpy(out + used, *at == '\t' ? " " : at, len);
+        is_colored |= sgr > 0;
+        used += len;
+        at += len;
+    }
+    if (is_colored) {
+        memcpy(out + used, FILTER_RESET, sizeof FILTER_RESET - 1);
+        used += sizeof FILTER_RESET - 1;
+    }
+    return used;
 }

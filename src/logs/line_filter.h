@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/escape.h"
+#include "base/strview.h"
 
 #define FILTER_RESET "\x1b[0m"
 
@@ -29,6 +30,11 @@ const char *filter_line(const char *at, const char *end, bool has_color, char **
 
 /* `end`, or less when the text ends within a character or a colour sequence: where that one starts. */
 const char *filter_whole(const char *at, const char *end);
+
+/* Copies as much of a filtered line as fits into so many columns and `room` bytes, and returns its length.
+ * Colour sequences need no column, and a tab becomes one blank. A text with a colour ends with a reset.
+ * `room` is more than FILTER_SGR_MAX + FILTER_SLACK. */
+size_t filter_fit(char *out, size_t room, struct strview text, int columns);
 
 /* The length of the colour sequence at `at`, 0 when there is none that may pass. */
 size_t filter_sgr_length(const char *at, const char *end);

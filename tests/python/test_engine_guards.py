@@ -206,13 +206,16 @@ def test_a_signal_ends_a_start_that_waits_for_a_stopped_guard(plain_engine: Engi
 
 def test_ps_ends_a_start_whose_guardian_was_stopped_and_whose_driver_was_killed(plain_engine: Engine) -> None:
     driver, guardian, before = start_without_supervisor(plain_engine)
+    [run] = [run for run in plain_engine.runs() if run not in before]
     driver.kill()
     driver.communicate()
     plain_engine.running.remove(driver)
     assert plain_engine.ask("ps").returncode == 0
     wait_gone([guardian])
     assert plain_engine.ask("ps").returncode == 0
-    assert set(plain_engine.runs()) <= set(before)  # some of those had come to their first process
+    # Of the starts whose guardian was quicker, those that had written their page are crashed runs: they stay.
+    assert run not in plain_engine.runs()
+    assert all((left / "run.json").stat().st_size for left in plain_engine.runs())
 
 
 @pytest.mark.parametrize("any_engine", [who for who in WHO if who.startswith("user")], indirect=True)

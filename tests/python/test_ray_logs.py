@@ -233,3 +233,14 @@ def test_a_folder_that_takes_nothing_is_told_once_and_lines_are_still_shown(
         logs.hear(batch(7, "two"))
     assert shown == ["one", "two"] and len(caplog.records) == 1
     assert caplog.records[0].getMessage().startswith(f"output of actor:0 is not kept in {tmp_path}/run: ")
+
+
+def test_lines_are_shown_filtered_and_kept_as_they_are(tmp_path: Path) -> None:
+    logs, shown = collect(tmp_path)
+    logs.add_source(Source("actor", 0, "10.0.0.1", 7, True))
+    lines = ["\x1b[31mred\x1b[2J", " 10%\r 20%\r100%", "", "plain \udcff"]
+    logs.hear(batch(7, *lines))
+    assert shown == ["red\\x1b[2J", "100%", "", "plain \\xff"]
+    assert (tmp_path / "run" / "actor" / "0" / "stdout.log").read_bytes() == (
+        b"\x1b[31mred\x1b[2J\n 10%\r 20%\r100%\n\nplain \xff\n"
+    )

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from roost import _roost
 from roost._plan.errors import EngineError, fault
+from roost._work.logs import has_color
 
 log = logging.getLogger("roost")
 
@@ -47,6 +49,14 @@ def show_every_line() -> None:
     reader = sys.modules.get("ray._private.ray_logging")
     if os.environ["RAY_DEDUP_LOGS"] == "0" and hasattr(reader, "RAY_DEDUP_LOGS"):
         setattr(reader, "RAY_DEDUP_LOGS", False)  # noqa: B010
+
+
+def filtered(batch: Batch) -> Batch:
+    """A batch as it is shown: colours pass on a terminal, a progress bar is its newest state, other controls are escaped."""
+    data = "".join(f"{line}\n" for line in batch["lines"]).encode(errors="surrogateescape")
+    is_colored = has_color(sys.stderr if batch.get("is_err") else sys.stdout)
+    text, _, _, _ = _roost.show_lines(None, 0, data, 0, True, is_colored, 0, "")
+    return batch | {"lines": text.split("\n")[:-1]}
 
 
 class Source:
@@ -184,8 +194,9 @@ class RayLogs:
                 log.warning("output of %s:%d is not kept in %s: %s", *rank, self._folder, error)
                 self._folder = None
         if batch["lines"] and (not self._is_hidden(batch) if source is None else source.is_shown):
+            shown = filtered(batch)
             for show in self._show:
-                show(batch)
+                show(shown)
 
     def _rank_by_name(self, batch: Batch) -> tuple[str, int] | None:
         """The rank of a process that was never ready, or whose last lines come after its end: they may say why a launch failed."""

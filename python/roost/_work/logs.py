@@ -1,6 +1,8 @@
-"""How workers write their log: ``[INFO 12:34:56 group-Rank-0][train.py:12] text`` on their stdout."""
+"""How workers write their log: ``[INFO 12:34:56 group-Rank-0][train.py:12] text`` on their stdout; and how a
+driver shows what they write."""
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -26,6 +28,15 @@ def log_level(environ: Mapping[str, str]) -> int:
             _roost.Error, f"RLINF_LOG_LEVEL is {word!r}, which is no level", hint=f"use one of {', '.join(LEVELS)}"
         )
     return LEVELS[word.upper()]
+
+
+def has_color(screen: Any) -> bool:
+    """Whether colours are on for a stream, by the rule of the program's `--color auto`."""
+    try:
+        is_terminal = screen.isatty()
+    except (ValueError, AttributeError):
+        return False  # closed, or no stream
+    return _roost.color_is_on(is_terminal, os.environ.get("NO_COLOR"), os.environ.get("TERM"))
 
 
 class Screen(logging.StreamHandler[Any]):

@@ -120,30 +120,6 @@ void screen_status(struct screen *screen, const char *text)
 
 /* --- bars --- */
 
-/* Copies what fits into the columns: colour sequences need none, a tab is one blank. */
-static size_t fit_bar(char *to, struct strview text, int columns)
-{
-    const char *at = text.at, *end = text.at + text.len;
-    size_t used = 0;
-    bool is_colored = false;
-    while (at < end && used < BAR_MAX - FILTER_SGR_MAX - FILTER_SLACK) {
-        uint32_t code = 0;
-        size_t sgr = filter_sgr_length(at, end), len = sgr ? sgr : utf8_next(at, end, &code);
-        columns -= sgr ? 0 : len ? utf8_width(code) : 1;
-        if (columns < 0 || len == 0)
-            break;
-        memcpy(to + used, *at == '\t' ? " " : at, len);
-        is_colored |= sgr > 0;
-        used += len;
-        at += len;
-    }
-    if (is_colored) {
-        memcpy(to + used, FILTER_RESET, sizeof FILTER_RESET - 1);
-        used += sizeof FILTER_RESET - 1;
-    }
-    return used;
-}
-
 static int compare(const struct screen_bar *bar, const struct log_chunk *chunk)
 {
     if (bar->component_index != chunk->component_index)
@@ -179,7 +155,8 @@ void footer_put_bar(struct screen *screen, const struct log_chunk *chunk, const 
         screen->bar_count++;
         *bar = (struct screen_bar){chunk->component_index, chunk->rank, chunk->stream, 0, {0}};
     }
-    bar->len = fit_bar(bar->text, (struct strview){text, len}, screen->options.width - 1);
+    bar->len = filter_fit(bar->text, sizeof bar->text, (struct strview){text, len},
+                          screen->options.width - 1);
     screen->is_stale = true;
 }
 
