@@ -4,7 +4,7 @@
 
 #include "supervise/cgroup.h"
 
-/* Serves one run under a guardian (by its pidfd); the answer is the process's exit status. */
+/* Serves one run under a guardian (by its pidfd); returns the exit status of the process. */
 int agent_main(int guardian, struct cgroup *cgroup);
 
 #endif

@@ -1,4 +1,4 @@
-/* agent_internal.h - an agent, shared by agent.c (what it does) and agent_logs.c (what it sends of logs). */
+/* agent_internal.h - an agent, shared by agent.c (the process) and agent_logs.c (sending logs). */
 #ifndef AGENT_AGENT_INTERNAL_H
 #define AGENT_AGENT_INTERNAL_H
 
@@ -15,7 +15,7 @@ struct agent {
     struct watcher watcher;
     struct here here;
     struct shipped *shipped; /* [2 * process_count]: one for each stream */
-    bool is_over;            /* nothing more is wanted: it ends with its last worker */
+    bool is_over;            /* nothing more will be started: it ends with its last worker */
     bool is_killing;         /* all workers were killed */
     int64_t give_up_at;      /* ms, while killing */
     bool has_given_up;       /* on processes that cannot be killed */
@@ -31,7 +31,7 @@ void agent_logs_release(struct agent *agent);
  * that were marked then (outbox_mark) may follow. */
 bool agent_logs_ship(struct agent *agent);
 
-/* When to look again, in ms from now, -1 = not by the clock. */
+/* When to check again, in ms from now; -1 = no time limit. */
 int64_t agent_logs_tick(const struct agent *agent);
 
 #endif

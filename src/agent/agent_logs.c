@@ -1,8 +1,8 @@
-/* agent_logs.c - an agent sends what its workers write to where the run's logs are.
+/* agent_logs.c - an agent sends the logs of its workers to the machine that has the run's logs.
  *
- * Workers write their own files, as on one machine, and wait for nothing: what cannot be sent now is read
- * again later. A round sends what was there when it began, so that a worker that never stops writing does
- * not hold events back. */
+ * Workers write their own files, as on one machine, and wait for nothing: bytes that cannot be sent now are
+ * read again later. A round sends the bytes that existed when it began, so that a worker that never stops
+ * writing does not delay events. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* digest.c - what a process is executed with, as two numbers: one for the command, one for the
- * variables. The driver, the agent and the supervisor compute or compare them. */
+/* digest.c - the command and the variables of a process, as one hash each. The driver and the agent compute
+ * them, and the supervisor compares them. */
 #include "agent/digest.h"
 
 #include <inttypes.h>

@@ -18,8 +18,8 @@ struct digest {
 /* Of a process as planned: its words, its own variables, and its directory ("" = none of its own). */
 struct digest digest_planned(const char *const *argv, const char *const *env, const char *cwd);
 
-/* Of a process that is about to be executed. Of `env`, which is all that it gets, only the variables
- * count that are its own by the spec, as the process will see them. */
+/* Of a process that is about to be executed. `env` is its whole environment. Only the variables that the spec
+ * lists as its own count, with the values that the process will see. */
 struct digest digest_executed(const struct spec_process *process, char *const *argv,
                               char *const *env);
 

@@ -1,5 +1,5 @@
-/* host_agents_events.c - what agents report of their workers, in the supervisor: it becomes what a worker of
- * this machine would have shown. An agent is believed about its own workers only. */
+/* host_agents_events.c - handles the agents' reports in the supervisor, as if the workers ran on this machine.
+ * An agent's report counts only for its own workers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

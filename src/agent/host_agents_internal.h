@@ -13,15 +13,15 @@ struct agents {
     int32_t count;
     bool *is_gone; /* [count] */
     int32_t gone_count;
-    bool is_ending; /* agents were told to end: their ends are no losses */
+    bool is_ending; /* agents were told to end: their ends are not losses */
     int socket;     /* to the bridge, -1 = it is gone */
     int32_t bridge_pid;
     bool is_reaped;
-    /* Why the run cannot go on, when the bridge said so before the run began. */
+    /* Why the run cannot continue, if the bridge reported that before the run began. */
     char ground[ROOST_EVENT_MESSAGE_MAX];
     char bridge_end[32];  /* how the bridge ended: "signal 9", "" = not known */
     int64_t heard_at;     /* ms: when the last message of an agent came */
-    struct text outgoing; /* messages that wait, each led by its length */
+    struct text outgoing; /* messages that wait, each preceded by its length */
     size_t outgoing_sent;
     struct message inbox;
 };
@@ -49,7 +49,7 @@ static inline const char *agent_node(const struct supervisor *supervisor, int32_
 bool bridge_open(struct supervisor *supervisor, int fd);
 
 /* Passes messages between driver and agents until the driver sends MSG_START, which is left in *out. False
- * when one of them is gone; the driver has been told why. */
+ * when one of them is gone, after reporting the reason to the driver. */
 bool bridge_relay(struct supervisor *supervisor, struct message *out);
 
 /* A child has been reaped; notes it when it was the bridge. */
@@ -64,7 +64,7 @@ const char *bridge_end(struct agents *agents);
 void agents_take_event(struct supervisor *supervisor, int32_t agent, struct roost_event *event);
 void agents_take_log(struct supervisor *supervisor, int32_t agent, const char *body, size_t len);
 
-/* Reports a problem that does not end the run at once, but does not let it end well. */
+/* Reports a problem that does not end the run at once. The run fails, unless the code is ROOST_ERR_IO. */
 void agents_report(struct supervisor *supervisor, const struct roost_event *event);
 
 #endif

@@ -10,11 +10,11 @@ enum address_kind { ADDRESS_IPV4, ADDRESS_IPV6, ADDRESS_NAME, ADDRESS_NONE };
 struct address {
     enum address_kind kind;
     unsigned char bytes[16]; /* IPv4 in the first four */
-    struct strview text;     /* of a name, or the zone of an IPv6 address; borrowed */
+    struct strview text;     /* the name, or the zone of an IPv6 address; borrowed */
 };
 
-/* Reads "10.0.0.1", "fe80::1%eth0", "[::1]", or takes the text as a name. An IPv6 address that maps
- * an IPv4 one is that IPv4 address. An empty text is ADDRESS_NONE, which comes last. */
+/* Reads "10.0.0.1", "fe80::1%eth0" or "[::1]"; any other text is a name. An IPv4-mapped IPv6 address is
+ * read as its IPv4 address. An empty text is ADDRESS_NONE, which sorts last. */
 struct address address_read(struct strview text);
 
 /* <0, 0, >0: a total order. */

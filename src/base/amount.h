@@ -1,4 +1,4 @@
-/* amount.h - amounts of GPUs and CPUs, exact: whole numbers of 1/10000, read from decimal text. */
+/* amount.h - exact amounts of GPUs and CPUs: integers in units of 1/10000, read from decimal text. */
 #ifndef BASE_AMOUNT_H
 #define BASE_AMOUNT_H
 

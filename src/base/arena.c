@@ -1,5 +1,5 @@
-/* arena.c - chunks that double until they are large enough to matter. A request that would waste
- * the rest of a chunk gets one of its own, so that big columns are untouched pages of their own. */
+/* arena.c - allocates from chunks that double in size up to a limit. A large request gets a chunk of its
+ * own: it wastes no rest of the current chunk, and big columns start as untouched pages. */
 #include "base/arena.h"
 
 #include <stdint.h>

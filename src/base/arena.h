@@ -1,8 +1,8 @@
-/* arena.h - memory with one owner and one end.
+/* arena.h - memory that has one owner and is freed in one call.
  *
- * Everything a result is made of (a config, a cluster, a plan) comes from its arena and goes in one
- * call. An allocation may fail: it returns NULL and the arena stays good. Sizes are multiplied here,
- * with a check, never by the caller. */
+ * All memory of a result (a config, a cluster, a plan) comes from its arena. A failed allocation returns
+ * NULL, and the arena stays usable. The arena multiplies count by size and checks for overflow, so callers
+ * never do. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -18,7 +18,7 @@ struct arena {
 
 #define ARENA_INIT {NULL}
 
-/* Memory for `count` things of `size` bytes, not cleared; NULL when it is not to be had. */
+/* Uninitialised memory for `count` elements of `size` bytes; NULL without memory. */
 void *arena_get(struct arena *arena, size_t count, size_t size, size_t align);
 void *arena_get_zeroed(struct arena *arena, size_t count, size_t size, size_t align);
 
@@ -27,7 +27,7 @@ void *arena_get_zeroed(struct arena *arena, size_t count, size_t size, size_t al
 #define arena_zeroed(arena, T, count)                                                              \
     ((T *)arena_get_zeroed((arena), (size_t)(count), sizeof(T), _Alignof(T)))
 
-/* A NUL-terminated copy; NULL when there is no memory. */
+/* A NUL-terminated copy; NULL without memory. */
 char *arena_copy(struct arena *arena, struct strview text);
 
 /* Frees everything. The arena is empty and reusable afterwards. */

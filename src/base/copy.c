@@ -1,6 +1,6 @@
-/* copy.c - a copy by stores that do not read what they overwrite. The C library does the same, but only for
- * sizes of several times the cache, as one program among many would want it: a payload that is copied
- * once and read by other processes gains from it much earlier. */
+/* copy.c - copies with non-temporal stores, which do not load the cache lines they overwrite. The C library
+ * does the same, but only for sizes of several times the cache. A payload that is copied once and then read
+ * by other processes gains from it at much smaller sizes. */
 #include "base/copy.h"
 
 #include <stdint.h>

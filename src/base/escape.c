@@ -1,8 +1,8 @@
-/* escape.c - copies text and escapes what a terminal would obey.
+/* escape.c - copies text and escapes every byte that a terminal would interpret.
  *
- * Most bytes of a log are printable, so the loop copies blocks and looks at them while it does: one
- * load, one store and a few compares a block, and only a block with something special in it is taken
- * apart. A block is stored before it is judged; that is what ESCAPE_SLACK is for. */
+ * Most bytes of a log are printable, so the loop copies blocks and checks them on the way: one load, one
+ * store and a few compares per block. Only a block with a special byte is handled byte by byte. A block is
+ * stored before it is checked; ESCAPE_SLACK makes room for that. */
 #include "base/escape.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* escape.h - text of others made safe for a terminal.
+/* escape.h - makes untrusted text safe for a terminal.
  *
  * Shown as they are: printable ASCII, tab, and valid UTF-8 of characters that are not controls.
  * Everything else is shown byte by byte as \xHH: C0 and C1 controls (in one byte and in UTF-8's two),
@@ -14,29 +14,29 @@
 #endif
 
 enum {
-    ESCAPE_GROWTH = 4, /* bytes that one byte becomes at most */
-    ESCAPE_SLACK = 16, /* bytes behind the result that may be written to */
+    ESCAPE_GROWTH = 4, /* one byte becomes at most so many */
+    ESCAPE_SLACK = 16, /* bytes after the result that may be overwritten */
 };
 
 /* Copies the text at `at` to *out, escaped, up to the first newline or carriage return, at most up to
- * `end`. Returns where it stopped and moves *out behind what was written. *out needs room for
+ * `end`. Returns where it stopped and moves *out past the bytes it wrote. *out needs room for
  * ESCAPE_GROWTH * (end - at) + ESCAPE_SLACK bytes. */
 const char *escape_line(const char *at, const char *end, char **out);
 
-/* Copies one character, escaped unless it is safe; returns what follows it. Room as above. */
+/* Copies one character, escaped unless it is safe; returns the position after it. Room as above. */
 const char *escape_character(const char *at, const char *end, char **out);
 
-/* escape_line without vector instructions: what machines that have none run, and tests compare. */
+/* escape_line without vector instructions, for machines that have none. Tests compare the two. */
 const char *escape_line_plain(const char *at, const char *end, char **out);
 
 /* Copies `text` to `out` as one line: newlines and carriage returns are escaped too. `out` needs room for
  * ESCAPE_GROWTH * strlen(text) + ESCAPE_SLACK bytes. */
 void escape_text(const char *text, char *out);
 
-/* `end`, or less when the text ends within a character: where that character starts. */
+/* Returns `end`; if the text ends inside a character, returns where that character starts. */
 const char *escape_whole_characters(const char *at, const char *end);
 
-/* --- the inner loop, here so that it can be part of others --- */
+/* --- the inner loop, in the header so that other loops can inline it --- */
 
 /* Copies bytes that are shown as they are (printable ASCII and tab); stops at the first other. */
 static inline const char *escape_copy_bytes(const char *at, const char *end, char **out)
@@ -59,7 +59,7 @@ static inline const char *escape_copy_plain(const char *at, const char *end, cha
     while (end - at >= 16) {
         __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
         _mm_storeu_si128((__m128i *)(void *)to, block);
-        /* Signed: what has its high bit set is below a blank, too. */
+        /* The comparison is signed, so bytes with the high bit set are below a blank, too. */
         __m128i low = _mm_andnot_si128(_mm_cmpeq_epi8(block, tab), _mm_cmplt_epi8(block, blank));
         unsigned special =
             (unsigned)_mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(block, del)));

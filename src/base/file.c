@@ -1,5 +1,5 @@
-/* file.c - open, read until the end or the limit, close: works on anything that can be read. And loops
- * around what may be done in part. */
+/* file.c - opens, reads up to the end or the limit, closes; works on anything that can be read. Also the
+ * loops around partial reads and writes. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* hash.h - bytes as a number (FNV-1a): equal bytes give equal numbers on every machine. Whoever chooses the
- * bytes can choose the number: for tables of our own words and for accidents, not against malice. */
+/* hash.h - FNV-1a: equal bytes give equal numbers on every machine. An attacker who chooses the bytes can
+ * choose the number. Use it for tables of roost's own words and to detect accidents, not against attacks. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -8,7 +8,7 @@
 
 #define HASH_START UINT64_C(14695981039346656037)
 
-/* Goes on from `hash`, HASH_START at first. */
+/* Continues from `hash`; start with HASH_START. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
 {
     const unsigned char *at = bytes;

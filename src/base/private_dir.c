@@ -1,9 +1,9 @@
 /* private_dir.c - walks to a directory that must be this user's alone.
  *
  * Words: the walk stands in a directory that was checked (an O_PATH descriptor); `rest` is what is left
- * of the path. Each step opens the next name without following it and checks the opened thing with
- * fstat, so that a name swapped meanwhile is either not seen or seen and judged. Links among the
- * parents are spliced into `rest` and walked like anything else. */
+ * of the path. Each step opens the next name without following it and checks the opened descriptor with
+ * fstat. If another process swaps the name meanwhile, the check still applies to what was opened. Links
+ * among the parents are spliced into `rest` and walked like any other name. */
 #include "base/private_dir.h"
 
 #include <errno.h>

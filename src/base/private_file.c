@@ -1,7 +1,7 @@
-/* private_file.c - files inside a checked directory, the two base paths, and the words of refusals.
+/* private_file.c - files inside a checked directory, the two base paths, and the messages of refusals.
  *
- * A file is opened first and judged by fstat on the descriptor: a name can change between a look and
- * an open, a descriptor cannot. O_NONBLOCK keeps a fifo from stopping us at the open. */
+ * A file is opened first and checked by fstat on the descriptor: a name can change between a check and an
+ * open, a descriptor cannot. O_NONBLOCK keeps open() from waiting on a fifo. */
 #include "base/private_dir.h"
 
 #include <errno.h>

@@ -22,13 +22,13 @@ static inline int64_t range_size(struct rank_range range)
 }
 
 struct rankset {
-    struct rank_range *ranges; /* rising, apart by at least one rank */
+    struct rank_range *ranges; /* rising, with a gap of at least one rank between them */
     int32_t count;             /* ranges */
     int32_t room;
-    bool is_all; /* "all": whatever there is; then there are no ranges */
+    bool is_all; /* "all": every rank that exists; there are no ranges then */
 };
 
-/* Reads "a" or "a-b", blanks allowed around both numbers. Reports what is wrong at `at`. */
+/* Reads "a" or "a-b", blanks allowed around both numbers. Reports errors at `at`. */
 enum roost_code rank_range_read(struct strview item, struct place at, struct diag *diag,
                                 struct rank_range *out);
 
@@ -37,8 +37,8 @@ enum roost_code rank_range_read(struct strview item, struct place at, struct dia
 enum roost_code rankset_read(struct rankset *set, struct arena *arena, struct strview text,
                              struct place at, struct diag *diag);
 
-/* The two halves of rankset_read, for a caller that reads many texts into one set: rankset_add leaves ranges
- * as they come, and the set is not one before rankset_settle has sorted and joined them. */
+/* The two halves of rankset_read, for a caller that reads many texts into one set. rankset_add only appends
+ * ranges. Call rankset_settle, which sorts and merges them, before you use the set. */
 enum roost_code rankset_add(struct rankset *set, struct arena *arena, struct strview text,
                             struct place at, struct diag *diag);
 void rankset_settle(struct rankset *set);
@@ -48,7 +48,7 @@ bool rankset_has(const struct rankset *set, int32_t rank);
 /* How many ranks; 0 for "all". */
 int64_t rankset_size(const struct rankset *set);
 
-/* The lowest rank of `set` at or above `from`, -1 when there is none. */
+/* The lowest rank of `set` that is `from` or above; -1 when there is none. */
 int32_t rankset_next(const struct rankset *set, int32_t from);
 
 #endif

@@ -1,6 +1,6 @@
 /* report.c - the list behind struct roost_report, and the words of codes.
- * Keeps at most KEPT entries: a hostile file with a hundred thousand faults must not cost memory,
- * and nobody reads past the first hundred. Without memory it counts and keeps nothing. */
+ * Keeps at most REPORT_KEPT entries: a hostile file with a hundred thousand mistakes must not cost memory,
+ * and nobody reads past the first hundred. Without memory it only counts. */
 #include "base/report_internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* report_internal.h - what diag.c writes into a report. */
+/* report_internal.h - a report from the inside: diag.c writes it, report.c reads it. */
 #ifndef BASE_REPORT_INTERNAL_H
 #define BASE_REPORT_INTERNAL_H
 
@@ -17,8 +17,8 @@ struct roost_report {
     size_t newest;           /* index of the entry that can still take a hint */
 };
 
-/* Copies the entry into its place; NULL when it is only counted. The pointer is good until the next
- * call. */
+/* Copies the entry into the report. NULL when it is only counted: the report is full, or without memory. The
+ * pointer is valid until the next call. */
 struct roost_diagnostic *report_add(struct roost_report *report,
                                     const struct roost_diagnostic *entry);
 

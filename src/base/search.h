@@ -1,15 +1,15 @@
 /* search.h - the binary search of roost.
  *
- * One macro serves columns, fields of structs and strings alike, without a call per step. libc's bsearch()
- * stays for arrays of which any equal element will do. */
+ * One macro serves columns, fields of structs and strings alike, without a call per step. Use libc's
+ * bsearch() for arrays where any equal element will do. */
 #ifndef BASE_SEARCH_H
 #define BASE_SEARCH_H
 
 #include <stdint.h>
 
-/* How many elements at the front of a sorted sequence are before what is searched for; that is also the
- * index of the first that is not, or `count` when all are. `is_before` is an expression in `at`, an int32_t
- * index from 0 to count - 1: true for some elements at the front, false for all others.
+/* The index of the first element of a sorted sequence for which `is_before` is false; `count` when it is
+ * true for all. `is_before` is an expression in `at`, an int32_t index from 0 to count - 1. It is true for
+ * some elements at the front and false for all others.
  *
  *     SEARCH(count, at, rank_of[at] < rank)     the first with `rank` or more
  *     SEARCH(count - 1, at, first_of[at + 1] <= rank)

@@ -1,6 +1,6 @@
-/* secrets.c - finds secrets in messages. Messages are made of pieces of values in many places, cut and
- * escaped; so they are searched where all of them pass, instead of trusting each place to think of it.
- * Only errors come here, and only after a config has read a secret: nothing is indexed. */
+/* secrets.c - finds secrets in messages. Code in many places builds messages from pieces of values, shortened
+ * and escaped. So every message is searched at the one point that all of them pass. Only errors come here,
+ * and only after a config has read a secret, so nothing is indexed. */
 #include "base/secrets.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* secrets.h - texts that must not be shown, and messages without them.
+/* secrets.h - texts that must not be shown, and how they are removed from messages.
  *
  * A config owns two lists: the secrets themselves, by the variables they come from, and every value that
- * holds some of them. Processes get a value's `text`; all that roost prints or records has `shown`. */
+ * contains a secret. Processes get a value's `text`; everything that roost prints or records uses `shown`. */
 #ifndef BASE_SECRETS_H
 #define BASE_SECRETS_H
 
@@ -15,13 +15,13 @@ struct secret_variable {
     struct secret_variable *next;
     const char *name;
     struct strview text;
-    struct strview escaped; /* the text as quote() writes it, but never cut */
+    struct strview escaped; /* the text as quote() writes it, but never shortened */
 };
 
 /* A value with a secret in it. */
 struct secret {
     struct secret *next;
-    const struct secret_variable *variable; /* where it comes from; the first of several */
+    const struct secret_variable *variable; /* the first variable it contains */
     struct strview text;                    /* the whole value */
     struct strview shown;                   /* the same with *** for every secret in it */
     struct strview escaped;
@@ -47,13 +47,13 @@ const struct secret *secrets_add(struct secrets *secrets, struct arena *arena,
 /* The newest value at this place, or NULL. `secrets` may be NULL. */
 const struct secret *secrets_at(const struct secrets *secrets, struct place at);
 
-/* Whether the text holds a secret that is long enough not to be there by chance. */
+/* Whether the text contains a secret that is too long to appear in it by chance. */
 bool secrets_hold(const struct secrets *secrets, struct strview text);
 
-/* Copies a message without secrets into `out`, NUL-terminated, and returns the length it would have with
- * room for all, as snprintf does. Replaced are: secrets as a whole (short ones only where they stand as a
- * word), and what the message quotes of a value that holds one: more than a few characters of any, and all
- * of `own`, the value that the message is about (may be NULL). */
+/* Copies a message without its secrets into `out`, NUL-terminated. Returns, as snprintf does, the length
+ * that the whole message would have. It replaces whole secrets (short ones only where they stand as a
+ * word). It also replaces quotes of a value that contains a secret: quotes of more than a few characters of
+ * any such value, and every quote of `own`, the value that the message is about (may be NULL). */
 size_t secrets_redact(const struct secrets *secrets, const struct secret *own, const char *message,
                       char *out, size_t size);
 

@@ -1,7 +1,7 @@
 /* source.h - the text that something was read from, and places in it.
  *
- * A place is what an error points at. Lines and columns count from 1 and columns count characters;
- * line 0 is "nowhere", for what was never written in a file. */
+ * A place is what an error points at. Lines and columns count from 1, and columns count characters.
+ * Line 0 means "nowhere": the value was never written in a file. */
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 
@@ -15,10 +15,10 @@ typedef size_t (*source_peek_fn)(void *ctx, size_t offset, char *buf, size_t cap
 
 struct source {
     const char *name;    /* as the user wrote it: a path, "-", "command line" */
-    struct strview text; /* the whole of it; empty when it was streamed */
-    source_peek_fn peek; /* of a streamed one that can be read again; may be NULL */
+    struct strview text; /* all of it; empty when it was streamed */
+    source_peek_fn peek; /* for a streamed source that can be read again; may be NULL */
     void *peek_ctx;
-    /* For a text that a program wrote: the key that each line holds. Nobody knows its lines. */
+    /* For a text that a program wrote: the key of each line. Users do not know its line numbers. */
     const char *const *line_keys;
     int32_t line_key_count;
 };
@@ -35,36 +35,36 @@ struct place {
 
 #define NOWHERE ((struct place){0})
 
-/* Line `line` of the source without its end; empty when there is none. */
+/* Line `line` of the source without its line break; empty when there is no such line. */
 struct strview source_line(const struct source *source, int32_t line);
 
-/* The line of a place as it can be shown: all of it, or what of a long one is around the place. */
+/* The line of a place as messages show it: all of it, or the part of a long line around the place. */
 struct excerpt {
     const char *text; /* in the buffer */
     int32_t first;    /* column of its first character */
     bool goes_on;     /* the line continues after it */
 };
 
-/* Puts the excerpt into `buf`, which has `cap` bytes; lines that are shorter are whole. False when the
- * source cannot be read again. */
+/* Puts the excerpt into `buf`, which has `cap` bytes. A line that fits is shown whole. False when the source
+ * cannot be read again. */
 bool source_excerpt(struct place at, char *buf, size_t cap, struct excerpt *out);
 
 /* The place of the byte `offset` of the source. */
 struct place source_place(const struct source *source, size_t offset, int32_t length);
 
-/* The place behind `text`, which starts at `at`. */
+/* The place just after `text`, which starts at `at`. */
 struct place place_behind(struct place at, struct strview text);
 
 /* The place of `piece` of the scalar `value` that starts at `at`. It is exact when the file
  * has the scalar's bytes as they are (plain, or quoted without escapes); otherwise it is `at`. */
 struct place place_inside(struct place at, struct strview value, struct strview piece);
 
-/* The same, found only when it is needed: nearly all pieces are good and nobody asks where they are.
- * Line and column stay those of `at` until place_settle; `value` is borrowed as long. */
+/* The same, but line and column stay those of `at` until place_settle computes them: nearly all pieces are
+ * good, and no error needs their place. `value` is borrowed until then. */
 struct place place_piece(struct place at, struct strview value, struct strview piece);
 struct place place_settle(struct place at);
 
-/* How a sentence names a second place: "line 4", or the key where lines are not the user's. Used as
+/* How a message names a second place: "line 4", or the key when the user does not know the lines. Used as
  * place_name(at).text inside one expression. */
 struct place_name {
     char text[128];

@@ -54,8 +54,8 @@ const char *nearest_word(struct strview text, const char *const *words);
 /* Names of components, labels, groups and workers: [A-Za-z0-9_][A-Za-z0-9_.-]{0,62} */
 bool is_name(struct strview text);
 
-/* Names of roost's own files in the folder of a run. Components and worker groups have a folder of their
- * name beside them, so they cannot be called so. (Other files there start with a dot, as no name does.) */
+/* Names of roost's own files in the folder of a run. Each component or worker group has a folder of its name
+ * there, so it cannot have one of these names. (roost's other files start with a dot, which no name does.) */
 #define RUN_PAGE "run.json"
 #define RUN_RECORDS "records.jsonl"
 bool is_run_file(struct strview text);

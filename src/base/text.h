@@ -1,8 +1,8 @@
-/* text.h - text to build, in memory or streamed.
+/* text.h - builds text, in memory or streamed.
  *
- * Without a flush function the text grows; with one it keeps a fixed buffer and hands it on whenever
- * it is full, so a document of any size costs the same memory. Failures stick: append freely and
- * ask once at the end. */
+ * Without a flush function the text grows. With one, it keeps a fixed buffer and flushes it whenever it is
+ * full, so a document of any size costs the same memory. Failures stick: append without checks and ask once
+ * at the end. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -27,8 +27,9 @@ struct text {
 
 #define TEXT_INIT {NULL, 0, 0, NULL, NULL, false}
 
-/* A text in `bytes`, which it borrows: what goes beyond fails. For short texts whose longest is known and
- * where a failure would have nobody to tell; leave 32 bytes more than that. Not to be released. */
+/* A text in `bytes`, which it borrows; an append beyond `size` fails. For short texts of known maximum
+ * length, in callers that could not report a failure. Make `bytes` 32 bytes longer than that maximum. Do not
+ * release it. */
 struct text text_fixed(char *bytes, size_t size);
 
 void text_release(struct text *text);
@@ -45,13 +46,13 @@ void text_repeat(struct text *text, char c, int count);
 void text_int(struct text *text, int64_t value);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The text as a terminal may be given it: what it would obey is shown as \xHH. */
+/* Appends the text made safe for a terminal: control characters become \xHH, see escape.h. */
 void text_safe(struct text *text, struct strview view);
 
-/* What was built, NUL-terminated and borrowed; NULL after a failure. Not for streamed texts. */
+/* The built text, NUL-terminated and borrowed; NULL after a failure. Not for streamed texts. */
 const char *text_string(struct text *text);
 
-/* Hands on what is left of a streamed text; false when anything has failed on the way. */
+/* Flushes the rest of a streamed text; false when anything has failed. */
 bool text_finish(struct text *text);
 
 /* The decimal digits of `value` at `out` (no NUL); returns how many. At most 11. */

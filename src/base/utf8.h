@@ -1,4 +1,4 @@
-/* utf8.h - characters of UTF-8 text: how long, how wide, is it valid. */
+/* utf8.h - the characters of UTF-8 text: length, width, validity. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -13,8 +13,8 @@ size_t utf8_next(const char *at, const char *end, uint32_t *out_code);
 /* Writes the character and returns its length. The code must be a valid one. */
 size_t utf8_put(char *out, uint32_t code);
 
-/* Whether a terminal may be given the character: no control, and none that ends a line or turns the
- * direction of text around (U+2028, U+2029, U+202A-U+202E, U+2066-U+2069). */
+/* Whether the character is safe on a terminal: not a control, and none of those that end a line or change
+ * the direction of text (U+2028, U+2029, U+202A-U+202E, U+2066-U+2069). */
 bool utf8_is_safe(uint32_t code);
 
 /* Terminal columns of a character: 0 for marks that combine, 2 for East Asian wide forms and emoji,

@@ -1,5 +1,5 @@
-/* amounts.c - does it all fit on a GPU, and are there CPUs for everything: also for the manager and
- * the lock, which stand outside the reservation and would wait for ever without a word. */
+/* amounts.c - checks that the shares fit on a GPU and that there are CPUs for everything. This includes the
+ * manager and the lock: they are outside the reservation and would silently wait for ever. */
 #include "base/amount.h"
 #include "bundle/bundles.h"
 #include "topology/cluster.h"

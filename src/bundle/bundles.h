@@ -1,5 +1,5 @@
-/* bundles.h - bundles while they are laid out: what the settings come to, and the steps that fill a
- * layout from them. Each step reports what is wrong and lets the next one go on where it can. */
+/* bundles.h - the settings of bundles after defaults, and the steps that fill a layout from them. Each step
+ * reports its errors; the next step continues where it can. */
 #ifndef BUNDLE_BUNDLES_H
 #define BUNDLE_BUNDLES_H
 
@@ -18,11 +18,11 @@ struct roost_bundles {
 struct settled {
     int32_t actor_gpus;   /* A */
     int32_t rollout_gpus; /* R; -1 = not known, and nothing depends on it */
-    int32_t per_engine;   /* GPUs, where no model or server group says otherwise */
+    int32_t per_engine;   /* GPUs, unless a model or server group sets its own */
     int32_t dist_ports;   /* of one rendezvous block */
     int64_t actor_share, part_share, posters_cpu;
     bool is_train_only, is_rollout_only, is_external, is_colocated, has_critic;
-    bool is_colocate_cut; /* colocate takes A GPUs, whatever R is */
+    bool is_colocate_cut; /* colocate takes A GPUs and ignores R */
 };
 
 struct job {
@@ -36,13 +36,13 @@ struct job {
     struct roost_machine *machines;
     struct roost_server_group *groups;
     struct place *group_at; /* of the number that decides a group's size */
-    int32_t ranks;          /* parts and what placeholders would have had */
+    int32_t ranks;          /* of all parts, and those that placeholders would have had */
 };
 
 /* The place of a value that was written, or of the whole section. */
 struct place job_place(const struct job *job, const struct count_setting *setting);
 
-/* Zeroed memory from the bundles' arena; NULL after it reported that there is none. */
+/* Zeroed memory from the bundles' arena; NULL after reporting that there is none. */
 #define job_array(job, T, count)                                                                   \
     ((T *)job_memory((job), arena_zeroed(&(job)->bundles->arena, T, (count) > 0 ? (count) : 1)))
 void *job_memory(struct job *job, void *memory);
@@ -50,10 +50,10 @@ void *job_memory(struct job *job, void *memory);
 /* Applies the rules of the arguments, in their order. */
 bool job_settle(struct job *job);
 
-/* Chooses the row of the table, sizes and the trainers' shares. */
+/* Chooses the row of the table, and computes the sizes and the trainers' shares. */
 bool job_size(struct job *job);
 
-/* Finds the nodes that slots are on: measured, of the cluster, or counted. */
+/* Finds the node of each slot: as measured, else from the cluster, else by counting. */
 bool job_find_machines(struct job *job);
 
 /* The GPUs of a node, used or not. */
@@ -62,25 +62,26 @@ int32_t job_slots_of(const struct job *job, int32_t node);
 /* The list of models as server groups with their GPUs, slots, ranks and engines. */
 bool job_list_server_groups(struct job *job);
 
-/* The machine of a slot, looking on from `machine`: slots rise. */
+/* The machine of a slot. The search starts at `machine`, because slots rise. */
 int32_t job_machine_of(const struct job *job, int32_t slot, int32_t machine);
 
-/* The number of a slot's GPU on its machine: as it was found, else as it is counted. */
+/* The number of a slot's GPU on its machine: as measured, else by counting. */
 int32_t job_gpu_of(const struct job *job, int32_t slot, int32_t machine);
 
-/* GPUs of a part of such an engine. */
+/* GPUs of one part of an engine with `per_engine` GPUs. */
 int32_t job_part_size(const struct job *job, int32_t per_engine);
 
 /* Whether every part is on one node, on GPUs that follow one another. */
 bool job_check_parts(struct job *job);
 
-/* Engines and parts. */
+/* Fills the columns of engines and parts. */
 bool job_place_engines(struct job *job);
 
 /* Offsets of the ports wanted, per machine. */
 bool job_count_ports(struct job *job);
 
-/* Shares of one GPU, CPUs of the cluster where all machines were found. */
+/* Computes the number of CPUs, and checks the shares of one GPU and, with `has_machines`, the CPUs of the
+ * cluster. */
 bool job_check_amounts(struct job *job, bool has_machines);
 
 #endif

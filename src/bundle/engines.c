@@ -1,5 +1,5 @@
-/* engines.c - engines and their parts, column by column. That each part can be where it comes to be
- * was checked before.
+/* engines.c - engines and their parts, column by column. parts.c has checked before that each part can be
+ * where its slots are.
  *
  * Keeps: slots and machines rise from part to part within a server group. */
 #include "bundle/bundles.h"

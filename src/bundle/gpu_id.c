@@ -1,5 +1,5 @@
-/* gpu_id.c - numbers by value however long they are, what a node lists by its list, all else by
- * bytes. Nothing is refused here: an id that looks like nothing known is still an id. */
+/* gpu_id.c - sorts numbers by value, however long; ids that the node lists by their place in that list; all
+ * others by bytes. Refuses nothing: an id of an unknown form is still an id. */
 #include "bundle/gpu_id.h"
 
 enum { DIGITS_MAX = 19 }; /* every number of so many digits fits 64 bits */

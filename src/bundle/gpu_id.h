@@ -5,20 +5,20 @@
 
 #include "base/strview.h"
 
-/* In the order they come in. */
+/* In sort order. */
 enum gpu_kind {
-    GPU_BELOW,    /* a number below those of 64 bits, by its text */
+    GPU_BELOW,    /* a number too low for 64 bits, sorted by its text */
     GPU_NEGATIVE, /* a number below 0 */
     GPU_NUMBER,
-    GPU_ABOVE,  /* a number above those of 64 bits, by its text */
-    GPU_LISTED, /* by its place among the visible devices */
-    GPU_TEXT,   /* by its bytes */
+    GPU_ABOVE,  /* a number too high for 64 bits, sorted by its text */
+    GPU_LISTED, /* sorted by its place among the visible devices */
+    GPU_TEXT,   /* sorted by its bytes */
 };
 
 struct gpu_key {
     enum gpu_kind kind;
-    uint64_t value;      /* equal where only the text tells */
-    struct strview text; /* what tells then; borrowed */
+    uint64_t value;      /* equal for keys that are sorted by text */
+    struct strview text; /* compared when the values are equal; borrowed */
 };
 
 /* `visible` is the node's list, "GPU-a,GPU-b"; empty = not known. */

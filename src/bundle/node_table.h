@@ -1,7 +1,7 @@
-/* node_table.h - the nodes that bundles are on: found by who they are, ordered by where they are.
+/* node_table.h - the nodes of bundles: found by identity, ordered by address.
  *
- * A node is its id; where a probe tells none, its address. Its key is computed once, however many
- * bundles it has. */
+ * A node is identified by its id or, if the probe reports none, by its address. Its key is computed once,
+ * however many bundles it has. */
 #ifndef BUNDLE_NODE_TABLE_H
 #define BUNDLE_NODE_TABLE_H
 
@@ -11,9 +11,9 @@
 #include "base/arena.h"
 
 struct table_node {
-    struct strview id;      /* empty = the address is who it is */
-    struct address address; /* the first in order of those that were told */
-    struct strview name;    /* the name that was told, of nodes whose address is one */
+    struct strview id;      /* empty = the address identifies it */
+    struct address address; /* the lowest of the reported addresses */
+    struct strview name;    /* the reported name, if the address is a name */
 };
 
 struct node_table {
@@ -22,26 +22,26 @@ struct node_table {
     struct table_node *nodes;
     size_t count, room;
     int32_t
-        *ordinals; /* of each node its place among them; equal for one node written in two ways */
+        *ordinals; /* the rank of each node in the order; equal for one node written in two ways */
     struct table_slot {
         uint32_t hash;
         uint32_t number; /* of the node, + 1; 0 = free */
         const char
-            *who; /* its id and its first address, each with its NUL: all that a look needs */
+            *who; /* its id and its first address, each with its NUL: all that a lookup needs */
     } *slots;
     size_t slot_count; /* a power of two */
 };
 
-/* An empty table; what is to outlive it goes into `arena`. */
+/* An empty table. Results that outlive it are allocated in `arena`. */
 struct node_table node_table_start(struct arena *arena);
 void node_table_release(struct node_table *table);
 
-/* The number of the bundle's node, which is added when it is new; -1 without memory. Texts may be NULL,
- * and are copied: side by side they are found much faster than all over what probes answered. */
+/* The number of the bundle's node, which is added if it is new; -1 without memory. Texts may be NULL. They
+ * are copied, because lookups in adjacent memory are much faster than all over the probes' answers. */
 int32_t node_table_find(struct node_table *table, const char *id, const char *address);
 
-/* Asks for every distinct name once. *out and *out_count get names and answers, in the arena; false
- * without memory. */
+/* Resolves every distinct name once. *out and *out_count get the names and answers, allocated in the arena;
+ * false without memory. */
 bool node_table_resolve(struct node_table *table, const struct roost_order_options *options,
                         struct roost_resolved **out, size_t *out_count);
 

@@ -1,5 +1,5 @@
-/* order.c - bundles in a stable order: nodes -> keys -> sort. Reads what probes answered, knows
- * nothing of layouts.
+/* order.c - bundles in a stable order: nodes -> keys -> sort. Reads the probes' answers, knows nothing about
+ * layouts.
  *
  * Keeps: the order is total and the same for every order of the input; the bundles of a node stay
  * together. */

@@ -1,5 +1,5 @@
-/* parts.c - whether every part of an engine can be where its slots are. An engine starts its processes on
- * consecutive GPUs of the machine it is on, whatever slots say: a part must be on one node, and have
+/* parts.c - checks that every part of an engine can be where its slots are. An engine starts its processes on
+ * consecutive GPUs of its machine and does not look at slots. So a part must be on one node and have
  * consecutive GPUs there. */
 #include "base/text.h"
 #include "bundle/bundles.h"

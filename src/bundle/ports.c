@@ -1,8 +1,8 @@
-/* ports.c - which ports of its machine a part will ask for. Only how many and in what order: a plan
- * holds no port numbers, and whoever takes them counts from the machine's own base.
+/* ports.c - the ports that each part will ask for, as offsets: how many and in what order. A plan has no
+ * port numbers; the engine counts from the machine's own base.
  *
- * One row of ports a machine, whatever model or virtual node a part belongs to: two parts on a
- * machine never want the same one. */
+ * All parts on a machine share one sequence of offsets, whatever their model or virtual node, so that two
+ * parts never ask for the same port. */
 #include "bundle/bundles.h"
 
 enum { RAY_FIRST = 10002, RAY_LAST = 19999, PORT_LAST = 65535 };

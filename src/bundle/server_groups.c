@@ -1,5 +1,5 @@
-/* server_groups.c - from the list of models to server groups: how many GPUs each takes, from which slot and
- * rank on, in engines of what size. Sizes that do not tile are refused here. */
+/* server_groups.c - from the list of models to server groups: GPUs, first slot, first rank and engine size of
+ * each. Refuses sizes that do not divide evenly. */
 #include "bundle/bundles.h"
 
 /* A server group before it has a place. */

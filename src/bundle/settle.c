@@ -1,5 +1,5 @@
-/* settle.c - the rules that decide which argument holds, in the order in which slime applies them.
- * Reads what was written, never changes it. */
+/* settle.c - the rules that decide which argument applies, in the order in which slime applies them. Reads
+ * the user's settings and never changes them. */
 #include "bundle/bundles.h"
 
 enum { NODE_GPUS = 8 }; /* what slime takes for a node when only rollout is debugged */

@@ -1,4 +1,4 @@
-/* size.c - how many GPUs, where rollout starts, what each role sees, and on which nodes it is. */
+/* size.c - how many GPUs there are, where rollout starts, which GPUs each role sees, and on which nodes. */
 #include "bundle/bundles.h"
 #include "topology/cluster.h"
 

@@ -1,5 +1,5 @@
-/* command_maker.c - one process after the other: its words, its folder, its variables. Words that are
- * the same for all processes are made once. */
+/* command_maker.c - builds processes one after the other: words, folder, variables. Words that are the same
+ * for all processes are built once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* commands.c - chooses what runs, numbers the ports, builds argv. Reads config, cluster and plan;
- * touches nothing outside. Keeps: requests of a component stand together, rank by rank, so that the
+/* commands.c - chooses the components, numbers the ports, builds argv. Reads config, cluster and plan;
+ * touches nothing else. Keeps: the port requests of a component are contiguous, rank by rank, so that the
  * number of any port is found by arithmetic. */
 #include "command/commands.h"
 

@@ -26,7 +26,7 @@ struct launch_options {
     size_t command_count;
     /* A component without a command only gets an environment. */
     bool is_command_optional;
-    /* Instead of a plan: one component, which takes nothing from roost.launch, under `name`. */
+    /* Instead of a plan: one component called `name`, which ignores roost.launch. */
     const struct roost_component *placed;
     const char *name;
     /* Set over everything else. NULL = nothing. */

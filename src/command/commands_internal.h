@@ -1,4 +1,4 @@
-/* commands_internal.h - what commands.c and command_maker.c share: where a component's words are. */
+/* commands_internal.h - the words of a component's command, shared by commands.c and command_maker.c. */
 #ifndef COMMAND_COMMANDS_INTERNAL_H
 #define COMMAND_COMMANDS_INTERNAL_H
 

@@ -1,6 +1,6 @@
-/* environment.c - layers of variables. The names that a component's processes can set are found once
- * (environment_new); then a recipe says how processes of one kind fill them, and a process is the
- * recipe followed. Keeps: every name once, in the order of the names; the same input, the same bytes. */
+/* environment.c - the layers of variables. environment_new finds once the names that a component's processes
+ * can set. A recipe (recipe.c) then fills them for processes of one kind. Keeps: every name once, sorted; the
+ * same input gives the same bytes. */
 #include "command/environment.h"
 
 #include <stdlib.h>

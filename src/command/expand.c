@@ -1,4 +1,4 @@
-/* expand.c - see words.h; the grammar is config/percent.h. */
+/* expand.c - see expand.h; the grammar is in config/percent.h. */
 #include "command/expand.h"
 
 #include "command/addresses.h"

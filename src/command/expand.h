@@ -1,4 +1,4 @@
-/* expand.h - texts of a config with the values of one process in them. */
+/* expand.h - replaces %{NAME} in the texts of a config by the values of one process. */
 #ifndef COMMAND_EXPAND_H
 #define COMMAND_EXPAND_H
 
@@ -9,8 +9,8 @@
  * has passed percent_check. */
 void expand_text(struct text *out, struct strview text, const struct value_source *source);
 
-/* Reports every %{NAME} of a word that only processes on certain nodes have, while some process of the
- * component is on another, and every word for another component that is not there. `types` as in struct
+/* Reports every %{NAME} of a word that exists only on certain nodes, if a process of the component is on
+ * another node. Also reports words for another component that does not exist. `types` as in struct
  * environment. */
 void expand_check(const struct commands *commands, const struct word *word, const char *component,
                   uint32_t types, struct diag *diag);

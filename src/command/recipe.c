@@ -1,6 +1,6 @@
-/* recipe.c - how processes of one kind (node group, env_config, vendor) fill their slots, and filling
- * them. What is the same for all of a kind is made once and shared; a value that comes out as for the
- * process before is that process's text. */
+/* recipe.c - how processes of one kind (node group, env_config, vendor) fill their slots, and the filling
+ * itself. Values that are the same for all processes of a kind are built once and shared. A value that
+ * equals the previous process's value shares its text. */
 #include <string.h>
 
 #include "command/addresses.h"

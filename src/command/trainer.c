@@ -1,7 +1,7 @@
 /* trainer.c - the variables of one trainer of a placement group.
  *
- * A list of names and values in which a later value replaces an earlier one: defaults, switches, what
- * offloading and replaying need, the user's, and last the trainer's own ranks. */
+ * A list of names and values in which a later value replaces an earlier one. The order: defaults, switches,
+ * the variables for offloading and replaying, the user's variables, and last the trainer's own ranks. */
 #include <roost/engine/trainer.h>
 #include <string.h>
 

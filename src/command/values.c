@@ -1,5 +1,5 @@
-/* values.c - one switch says what each variable of config/variables.h is. RLinf's names mean what
- * RLinf means by them; RANK, LOCAL_RANK and their like are what torch reads. */
+/* values.c - one switch computes each variable of config/variables.h. RLinf's names have RLinf's meanings;
+ * RANK, LOCAL_RANK and the like are those that torch reads. */
 #include "command/values.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "command/commands.h"
 #include "config/variables.h"
 
-/* A process, and what its variables are made of. */
+/* A process, and the inputs of its variables. */
 struct value_source {
     const struct commands *commands;
     const struct roost_cluster *cluster;
@@ -19,12 +19,12 @@ struct value_source {
     bool catches_failure;
 };
 
-/* Accelerators of nodes where processes have the variable: bit 1 << type. */
+/* The types of accelerators whose nodes have the variable: bit 1 << type. */
 uint32_t variable_types(enum variable variable);
 
 void put_variable(struct text *out, const struct value_source *source, enum variable variable);
 
-/* The first number of a port block of the process; launch->ports[port]. */
+/* Appends the first number of the process's port block launch->ports[port]. */
 void put_port(struct text *out, const struct value_source *source, int32_t port);
 
 #endif

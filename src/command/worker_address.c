@@ -1,4 +1,4 @@
-/* worker_address.c - reading of addresses; the one place that knows which are good. */
+/* worker_address.c - reads worker addresses. Only this file knows which are valid. */
 #include "command/worker_address.h"
 
 #include <roost/engine/registry.h>

@@ -1,6 +1,6 @@
-/* worker_address.h - who a worker is: the name of its group and the ranks on the way to it, G:3:1.
+/* worker_address.h - the address of a worker: the name of its group and the ranks on the way to it, G:3:1.
  *
- * A group's name has no ':', so an address can be read in one way only. */
+ * A group's name has no ':', so an address is unambiguous. */
 #ifndef COMMAND_WORKER_ADDRESS_H
 #define COMMAND_WORKER_ADDRESS_H
 
@@ -18,10 +18,10 @@ struct worker_address {
     int32_t path_len;
 };
 
-/* Reads "G", "G:3" or "G:3:1"; false after it reported why it is not an address. `out` may be NULL. */
+/* Reads "G", "G:3" or "G:3:1"; false after reporting why the text is not an address. `out` may be NULL. */
 bool worker_address_read(struct strview text, struct worker_address *out, struct diag *diag);
 
-/* Whether `name` can be the name of a group; false after it reported why not. */
+/* Whether `name` can be the name of a group; false after reporting why not. */
 bool group_name_check(struct strview name, struct diag *diag);
 
 #endif

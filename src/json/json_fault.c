@@ -1,5 +1,5 @@
-/* json_fault.c - what to say when something stands where it must not: what was expected there, what
- * was found, and the cure when the slip is a common one. Reads the reader's step and level. */
+/* json_fault.c - messages about syntax errors: what was expected, what was found, and how to fix a common
+ * mistake. Reads the reader's step and level. */
 #include "json/json_reader_internal.h"
 
 static const char *expected(const struct json_reader *reader)

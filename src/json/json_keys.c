@@ -1,7 +1,7 @@
-/* json_keys.c - the keys of the objects that are open, so that a second one is noticed.
- * Few keys are compared one by one; from MANY on an object has a hash table of its own, which goes
- * when the object is closed. The hash is seeded with an address, since a document must not be able to
- * choose keys that all collide; nothing depends on its order. */
+/* json_keys.c - the keys of the open objects, to detect duplicates.
+ * Few keys are compared one by one. From MANY keys on, an object has its own hash table, which is freed when
+ * the object is closed. The hash is seeded with an address, so that a document cannot choose keys that all
+ * collide. No output depends on the order of the hash. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

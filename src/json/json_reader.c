@@ -1,7 +1,7 @@
 /* json_reader.c - the grammar of JSON as a machine that stops after every event.
- * The stack of open objects and arrays and the next step are all it knows; bytes come from
- * json_input.c. An event's text may lie in the buffer, so nothing is read between finding it and
- * handing it out: that is why the ':' after a key waits for the next call. */
+ * Its state is the stack of open objects and arrays and the next step; bytes come from json_input.c. The
+ * text of an event may lie in the buffer, so nothing may be read between finding and returning it. That is
+ * why the ':' after a key is read only by the next call. */
 #include "json/json_reader.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* json_reader_internal.h - the state that the rooms of the JSON reader share: json_reader.c (the
+/* json_reader_internal.h - the state that the files of the JSON reader share: json_reader.c (the
  * grammar), json_input.c (bytes and places), json_string.c, json_word.c (numbers and literals),
- * json_keys.c (keys seen so far) and json_fault.c (what to say about a wrong character).
+ * json_keys.c (keys seen so far) and json_fault.c (messages about syntax errors).
  *
- * Functions that return bool say what is wrong themselves; after false the reader is used no more. */
+ * Functions that return bool report faults themselves; after false the reader must not be used. */
 #ifndef JSON_READER_INTERNAL_H
 #define JSON_READER_INTERNAL_H
 
@@ -11,7 +11,7 @@
 
 enum { JSON_BUFFER = 64 * 1024 };
 
-/* What the grammar wants next. */
+/* What the grammar expects next. */
 enum json_step {
     JSON_STEP_START,
     JSON_STEP_FIRST_KEY,
@@ -28,8 +28,8 @@ struct json_key {
     int32_t line, column;
 };
 
-/* An object or array that is open. Its keys are the reader's from first_key on: what is opened later
- * is closed earlier, so one list serves all levels. */
+/* An open object or array. Its keys are those of the reader from first_key on. Levels close in reverse
+ * order, so one list serves all of them. */
 struct json_level {
     bool is_object;
     struct place at;
@@ -43,9 +43,9 @@ struct json_reader {
     struct json_limits limits;
     json_read_fn read;
     void *ctx;
-    struct strview left; /* of a document in memory: what was not copied to the buffer yet */
+    struct strview left; /* of a document in memory: the part not copied to the buffer yet */
 
-    const char *at, *end; /* bytes in the buffer that are not used yet */
+    const char *at, *end; /* unread bytes in the buffer */
     size_t taken;         /* bytes of the document up to `end` */
     bool is_drained;      /* nothing comes after `end` */
     size_t line;
@@ -75,7 +75,7 @@ struct json_level *json_innermost(const struct json_reader *reader);
 /* Records the code and returns false. */
 bool json_fail(struct json_reader *reader, enum roost_code code);
 
-/* Makes the next `count` bytes visible, at most a dozen; fewer are there only at the end. */
+/* Makes the next `count` bytes (at most a dozen) available in the buffer; fewer only at the end. */
 bool json_fill(struct json_reader *reader, size_t count, struct diag *diag);
 
 /* The next byte, -1 at the end. Looks no further than the buffer: fill first. */
@@ -84,8 +84,8 @@ static inline int json_peek(const struct json_reader *reader)
     return reader->at < reader->end ? (unsigned char)*reader->at : -1;
 }
 
-/* Leaves the reader at a byte that is not blank, or at the end. Most events have one blank before
- * them or none, which is worth a way of its own. */
+/* Leaves the reader at a byte that is not blank, or at the end. json_skip_blanks is a fast path for the
+ * usual case: at most one blank before an event. */
 bool json_skip_all_blanks(struct json_reader *reader, struct diag *diag);
 
 static inline bool json_skip_blanks(struct json_reader *reader, struct diag *diag)
@@ -95,7 +95,7 @@ static inline bool json_skip_blanks(struct json_reader *reader, struct diag *dia
     return json_peek(reader) > ' ' || json_skip_all_blanks(reader, diag);
 }
 
-/* The length of the character that comes next, in `out_len`; bytes that are none are an error. */
+/* Puts the length of the next character into *out_len; invalid UTF-8 is an error. */
 bool json_character(struct json_reader *reader, size_t *out_len, struct diag *diag);
 
 /* Steps over the character of `len` bytes, not a CR or LF. */
@@ -130,11 +130,11 @@ static inline struct place json_place(const struct json_reader *reader)
     };
 }
 
-/* Adds a piece to the scratch text, which holds the beginning of a `noun` that starts at `start`. */
+/* Adds a piece to the scratch text, which holds the first part of a `noun` that starts at `start`. */
 bool json_keep(struct json_reader *reader, struct strview piece, const char *noun,
                struct place start, struct diag *diag);
 
-/* What strings and words are after a fault. */
+/* The result of json_string and json_word after a fault. */
 #define JSON_NO_TEXT ((struct strview){NULL, 0})
 
 /* json_string.c: reads the string whose opening quote comes next. */
@@ -148,16 +148,16 @@ bool json_is_word(int c);
 /* Reads the word that comes next. */
 struct strview json_word(struct json_reader *reader, struct diag *diag);
 
-/* Which event a word is, JSON_FAILED when it is none. */
+/* The event that a word makes; JSON_FAILED when it makes none. */
 enum json_kind json_word_kind(struct strview word);
 
-/* Reports what is wrong with a word that is none; false. */
+/* Reports what is wrong with such a word; returns false. */
 bool json_refuse_word(struct json_reader *reader, struct strview word, struct place at,
                       struct diag *diag);
 
 /* json_keys.c */
 
-/* Remembers a key of the innermost object; an error when it has it already. */
+/* Remembers a key of the innermost object; a second one of that name is an error. */
 bool json_keys_add(struct json_reader *reader, struct strview key, struct place at,
                    struct diag *diag);
 
@@ -166,11 +166,11 @@ void json_keys_close(struct json_reader *reader, struct json_level *level);
 
 /* json_fault.c */
 
-/* Reports that `found` (empty = the end) stands at `at` instead of what the step wants; false. */
+/* Reports that `found` (empty = the end) stands at `at` instead of what the step expects; returns false. */
 bool json_refuse(struct json_reader *reader, struct strview found, struct place at,
                  struct diag *diag);
 
-/* The same for what comes next. */
+/* The same for the next word or character. */
 bool json_refuse_next(struct json_reader *reader, struct diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* json_string.c - strings and keys: from the opening quote to the closing one.
- * A string of plain ASCII that lies whole in the buffer is used where it is; all others are put
- * together, unescaped, in the scratch text. Both hand out UTF-8 without NUL.
- * Faults are met strictly from left to right, the length limit among them, so that the same document
+ * A string of plain ASCII that lies whole in the buffer is used where it is. All others are assembled,
+ * unescaped, in the scratch text. Both are UTF-8 without NUL.
+ * Faults, including the length limit, are found strictly from left to right, so that the same document
  * gives the same error however its bytes arrive. */
 #include <endian.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* json_word.c - numbers and literals. All are words: the longest run of letters, digits, signs and
- * points, taken whole before it is judged, so that an error quotes what the user sees as one thing.
- * Numbers keep their own text; json_int() alone gives one a value. */
+ * points. A word is read whole before it is checked, so that an error quotes what the user sees as one word.
+ * Numbers stay text; only json_int() computes a value. */
 #include "json/json_reader_internal.h"
 
 static const bool is_word_byte[256] = {

@@ -1,7 +1,7 @@
 /* json_writer.c - the one place that writes JSON's brackets, commas, colons and strings.
  *
- * What is in front of a key or a value depends only on what was written last, so one flag stands for all
- * levels: what encloses a closed object or array has a value for certain. */
+ * Whether a comma is due depends only on the token before, so one flag serves all levels: a level that
+ * contains a closed object or array has a value for certain. */
 #include "json/json_writer.h"
 
 #include <assert.h>

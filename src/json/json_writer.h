@@ -10,9 +10,9 @@
  *     json_close(&json);
  *     json_close(&json);                          {"roost": 1, "nodes": ["node0"]}
  *
- * It allocates nothing and needs no release; whether all was written is the text's has_failed. A value
- * without its key, a key outside an object and nesting beyond JSON_DEPTH_MAX are bugs of the caller and
- * assert. Values of foreign depth come from a json_reader, which allows 32 unless told otherwise. */
+ * It allocates nothing and needs no release; the text's has_failed tells whether everything was written. A
+ * value without its key, a key outside an object and nesting beyond JSON_DEPTH_MAX are bugs of the caller
+ * and assert. Values of unknown depth come from a json_reader, which by default allows a depth of 32. */
 #ifndef JSON_WRITER_H
 #define JSON_WRITER_H
 
@@ -23,13 +23,13 @@ enum { JSON_DEPTH_MAX = 64, JSON_INDENT_MAX = 8 };
 
 enum json_layout {
     JSON_COMPACT, /* {"a":1,"b":[2,3]}: records, messages between processes */
-    JSON_SPACED,  /* {"a": 1, "b": [2, 3]}: documents that people open too */
+    JSON_SPACED,  /* {"a": 1, "b": [2, 3]}: documents that people read, too */
 };
 
 struct json_writer {
     struct text *out;
     enum json_layout layout;
-    uint64_t is_object; /* bit d: what is open at depth d is an object, not an array */
+    uint64_t is_object; /* bit d: the level at depth d is an object, not an array */
     int depth;
     int indent;     /* of the line that the next member starts; -1 = it stays on this line */
     bool has_value; /* the open object or array has a value, so a comma is due */
@@ -63,19 +63,19 @@ void json_put_null(struct json_writer *json);
 /* A value that is JSON already, such as a kept answer or a decimal number. */
 void json_put_raw(struct json_writer *json, struct strview value);
 
-/* Copies the value that `first`, the reader's last event, begins, in this writer's layout, and reads to its
- * end. Numbers stay as they were written. False after a fault, which was reported. */
+/* Copies a value from the reader in this writer's layout, and reads to its end. `first` is the reader's last
+ * event, which begins the value. Numbers stay as they were written. False after reporting a fault. */
 bool json_put_value(struct json_writer *json, struct json_reader *reader, struct json_event first,
                     struct diag *diag);
 
-/* Room for a value, or for members of the open object, that the caller writes in place: for rows of which
- * there are millions. At most `room` bytes go to what is returned, at least one; json_raw_end() takes the
- * end of them. NULL when there is no room: write nothing then, and do not call json_raw_end(). */
+/* Room for a value, or for members of the open object, that the caller writes in place: for millions of
+ * rows. The caller writes 1 to `room` bytes at the returned pointer and passes their end to json_raw_end().
+ * NULL when there is no room: write nothing then, and do not call json_raw_end(). */
 char *json_raw_start(struct json_writer *json, size_t room);
 void json_raw_end(struct json_writer *json, const char *end);
 
-/* A JSON string alone, quotes included, for texts that are no documents. Bytes that are not UTF-8 become
- * U+FFFD. */
+/* Appends a JSON string, quotes included, to a text that is not a JSON document. Bytes that are not UTF-8
+ * become U+FFFD. */
 void text_json(struct text *text, struct strview view);
 
 #endif

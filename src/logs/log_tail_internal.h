@@ -14,7 +14,7 @@ enum {
     QUEUE_END = -1,
     NO_SLOT = -1,
     WATCH_NO_DIRECTORY = -1, /* will be tried again */
-    WATCH_REFUSED = -2,      /* there is none to be had */
+    WATCH_REFUSED = -2,      /* the system gives none */
     POLL_MS = 100,
     POLL_FILES = 1000, /* looked at in one round: bounds what a tail without watches costs */
 };

@@ -1,4 +1,4 @@
-/* advice.c - what is legal but looks like a slip. Reads a finished plan, says warnings only. */
+/* advice.c - warnings about placements that are legal but look like mistakes. Reads a finished plan. */
 #include <stdio.h>
 #include <string.h>
 

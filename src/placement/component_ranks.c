@@ -1,5 +1,5 @@
-/* component_ranks.c - the numbers that a component of a plan was placed with, as a strategy takes
- * them: the way back from columns to ranks of the node groups; and what these ranks are. */
+/* component_ranks.c - from the columns of a plan back to the ranks that a component was placed on, in the
+ * form that a strategy takes; and what these ranks count. */
 #include "placement/plan.h"
 
 /* A group of the component, where its ranks start, and the member that was met last. */

@@ -1,4 +1,5 @@
-/* model_mode.c - collocated, disaggregated or auto, and what each asks of the roles. */
+/* model_mode.c - decides collocated, disaggregated or auto, and checks what each mode requires of the
+ * roles. */
 #include "placement/model_parallel_internal.h"
 
 static bool check_collocated(struct model_parallel *mp)

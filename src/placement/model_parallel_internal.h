@@ -1,12 +1,12 @@
 /* model_parallel_internal.h - roles, shared by the steps of model-parallel placement: roles.c finds and
- * measures them, model_mode.c decides the mode, model_size.c holds the sizes of the models against
- * them, model_parallel.c places them.
+ * measures them, model_mode.c decides the mode, model_size.c checks the sizes of the models against them,
+ * model_parallel.c places them.
  *
- * Every step looks at each role that is good so far, so that a fault of one hides no fault of another.
+ * Every step checks each role that is good so far, so that a fault in one role hides no fault in another.
  *
- * A role is a component with a fixed meaning. Overlap and equality are judged on physical
- * accelerators (numbered over the whole cluster), so roles in different node groups compare rightly;
- * contiguity is judged on the ranks the user wrote. */
+ * A role is a component with a fixed meaning. Overlap and equality are checked on physical accelerators
+ * (numbered over the whole cluster), so that roles in different node groups compare correctly. Contiguity
+ * is checked on the ranks that the user wrote. */
 #ifndef PLACEMENT_MODEL_PARALLEL_INTERNAL_H
 #define PLACEMENT_MODEL_PARALLEL_INTERNAL_H
 
@@ -16,10 +16,10 @@
 enum role_id { ACTOR, ROLLOUT, REWARD, INFERENCE, CRITIC, CRITIC_INFERENCE, ROLE_COUNT };
 
 struct role {
-    int32_t component; /* -1 = not there */
+    int32_t component; /* -1 = the config has none */
     const struct bound_rule *rule;
     struct rank_range ranks; /* in its groups */
-    int32_t count;           /* resources; 0 = not measured, a fault of it was reported */
+    int32_t count;           /* resources; 0 = not measured, because a fault was reported */
     int32_t *physical;       /* [count], accelerator numbers over the cluster */
 };
 
@@ -33,7 +33,7 @@ struct model_parallel {
     struct role roles[ROLE_COUNT];
     const char *names[ROLE_COUNT];
     bool is_auto;    /* the cluster is scheduled automatically: never collocated */
-    bool is_settled; /* plan->mode is the mode, and the roles keep its rules */
+    bool is_settled; /* plan->mode is decided, and the roles obey its rules */
 };
 
 static inline bool has(const struct model_parallel *mp, enum role_id id)
@@ -51,7 +51,7 @@ static inline struct place role_place(const struct model_parallel *mp, enum role
     return mp->roles[id].rule->rule->text.at;
 }
 
-/* Finds the components with a role; reports those that are missing. */
+/* Finds the components that have a role; reports required roles that are missing. */
 void roles_find(struct model_parallel *mp, const struct bound_rule *rules);
 
 /* Ranks, sizes and physical accelerators of every role whose rule is good. */
@@ -70,11 +70,11 @@ void model_mode_choose(struct model_parallel *mp);
 /* Accelerators that one rollout process needs. */
 int64_t rollout_each(const struct model_parallel *mp);
 
-/* What does not fit whatever the mode; true when the rollout's sizes do. */
+/* Reports model sizes that do not fit the accelerators of their roles. True when the rollout's sizes fit. */
 bool model_size_check(struct model_parallel *mp);
 
-/* How far apart the accelerators of one rollout process are; 0 when that cannot be known, which was
- * said. */
+/* How far apart the accelerators of one rollout process are; 0 when that cannot be computed: an error was
+ * reported, now or before. */
 int32_t model_size_stride(struct model_parallel *mp);
 
 /* Whether rollout processes can serve on the actor's accelerators too. */

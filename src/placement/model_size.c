@@ -1,5 +1,5 @@
-/* model_size.c - the sizes of the models against the accelerators of their roles. A size or a role that
- * something was reported about is left alone. */
+/* model_size.c - checks the sizes of the models against the accelerators of their roles. Skips a size or a
+ * role that already has an error. */
 #include "placement/model_parallel_internal.h"
 
 static bool check_tensor(struct model_parallel *mp, enum role_id id, struct setting tensor)

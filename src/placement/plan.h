@@ -1,5 +1,5 @@
-/* plan.h - the plan behind struct roost_plan, and the two halves of placing: a selection says what
- * ranks mean, holdings say which ranks each process has, rows turn both into the columns. */
+/* plan.h - the plan behind struct roost_plan, and the steps of placing: a selection says what ranks mean,
+ * holdings say which ranks each process has, and rows turn both into the columns of the plan. */
 #ifndef PLACEMENT_PLAN_H
 #define PLACEMENT_PLAN_H
 
@@ -33,23 +33,23 @@ static inline int32_t selection_size(const struct selection *selection)
     return selection->first_hw_of_member[selection->member_count];
 }
 
-/* Finds the groups and numbers their resources. Labels that are not there, groups without a unit of
- * their type and node groups that overlap are reported at the label's place. `arena` holds what is
- * built. A group that is broken makes it fail in silence. */
+/* Finds the groups and numbers their resources, in memory of `arena`. Reports, at the label's place, unknown
+ * labels, groups without a unit of their type and groups that overlap. A broken group makes it fail without
+ * a report, because its error was reported before. */
 bool selection_init(struct selection *selection, struct arena *arena,
                     const struct roost_cluster *cluster, const struct word *labels,
                     int32_t label_count, struct diag *diag);
 
-/* "there is no node group", with the nearest of `known` (NULL-terminated) as the cure. */
+/* Reports "there is no node group", with the nearest name of `known` (NULL-terminated) as the hint. */
 void say_unknown_node_group(const struct word *label, const char *const *known, struct diag *diag);
 
-/* "named twice". */
+/* Reports a node group that is named twice. */
 void say_node_group_twice(const struct word *label, struct diag *diag);
 
 /* Makes the ranks of the selection count its nodes, whatever hardware they have. */
 bool selection_by_node(struct selection *selection, struct arena *arena, struct diag *diag);
 
-/* The member that resource rank `rank` lies in, found from `near`, a member met before. */
+/* The member that has resource rank `rank`. `near` is any member: the search is fast from a close one. */
 int32_t selection_member(const struct selection *selection, int32_t rank, int32_t near);
 
 /* Which resources each process holds, in process order. */
@@ -70,28 +70,28 @@ struct row_context {
     struct diag *diag;
     struct place at;              /* of the placement text, or nowhere */
     const char *name;             /* of the component, "" for none */
-    const struct rank_text *text; /* whose entries the processes come from; NULL = `at` is all */
-    int32_t first_process;        /* what the first of the holdings is called in messages */
+    const struct rank_text *text; /* its entries made the processes; NULL = use `at` for all */
+    int32_t first_process;        /* the number of the first process in messages */
 };
 
 /* Fills the columns of `component`, whose labels, ranges, strategy and isolation are set. Takes the
- * holdings' memory. Checks that a process stays on one node, with one kind of hardware and no unit
- * twice, and reports the first process of every entry that does not. */
+ * holdings' memory. Checks that each process stays on one node, has one kind of hardware and no unit twice.
+ * Reports the first process of every entry that breaks this. */
 bool rows_fill(struct row_context *context, struct holdings *holdings,
                struct roost_component *component);
 
-/* Those checks alone; the holdings are of no use afterwards. */
+/* Does only the checks of rows_fill; the holdings cannot be used afterwards. */
 bool rows_check(struct row_context *context, struct holdings *holdings);
 
 /* Labels of the selection as the component shows them; false without memory. */
 bool component_set_labels(struct roost_component *component, struct arena *arena,
                           const struct selection *selection, struct diag *diag);
 
-/* Ranges that the component asked for; false without memory. */
+/* The range of ranks that the component asked for; false without memory. */
 bool component_set_range(struct roost_component *component, struct arena *arena,
                          struct rank_range range, struct diag *diag);
 
-/* The closed form of packed placement into `out`; reports what does not fit the rules. */
+/* Computes a packed placement into `out` by its closed form; reports broken rules. */
 bool packed_hold(const struct roost_packed *packed, const struct selection *selection,
                  struct arena *arena, struct place at, struct diag *diag, struct holdings *out);
 

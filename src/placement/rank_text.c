@@ -1,5 +1,5 @@
-/* rank_text.c - grammar and rules of placement texts. Works on ranges only: no rank is ever
- * expanded, so a hostile text costs what it is long. */
+/* rank_text.c - grammar and rules of placement texts. Works on ranges and never expands them to ranks, so
+ * that the cost of a hostile text depends only on its length. */
 #include "placement/rank_text.h"
 
 #include <inttypes.h>

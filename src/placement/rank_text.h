@@ -18,9 +18,9 @@ struct rank_entry {
     struct place at;
     struct rank_range resources;
     struct rank_range processes;
-    bool is_all;        /* resources are "all": known once bound */
-    bool has_processes; /* the process side was written */
-    bool is_bad;        /* a fault of it was reported */
+    bool is_all;        /* resources are "all": their numbers are known once bound */
+    bool has_processes; /* the user wrote the process side */
+    bool is_bad;        /* a fault in it was reported */
 };
 
 struct rank_text {
@@ -34,21 +34,21 @@ struct rank_text {
 bool rank_text_read(struct arena *arena, struct word source, struct diag *diag,
                     struct rank_text *out);
 
-/* What resources an entry may name. */
+/* The resources that an entry may name. */
 struct rank_bounds {
     const char *label; /* of the node group, for messages */
     const char *unit;  /* "accelerators", "nodes", "Franka" */
     int32_t total;     /* ranks are 0 .. total - 1; -1 = not known yet */
     bool is_node;      /* a resource is a node: processes spread over nodes unevenly if need be */
-    bool is_known;     /* what a resource is is known: the rules about counts can be checked */
+    bool is_known;     /* the kind of resource is known: the rules about counts can be checked */
     /* The hint for a rank out of range when ranks count nodes only because the cluster has no
      * accelerators. NULL = the ranks themselves are the hint. */
     const char *no_accelerator_hint;
 };
 
-/* Settles "all" and processes that were not written, and checks every rule. With total -1 what
- * depends on the total is left unchecked. Reports every fault that stands by itself: what follows from
- * another is not said. A text without entries is not bound. */
+/* Replaces "all" by its numbers, fills in the processes that the user did not write, and checks every rule.
+ * With total -1 it skips the rules that need the total. Reports every independent fault, but none that only
+ * follows from another. A text without entries is not bound. */
 bool rank_text_bind(struct rank_text *text, const struct rank_bounds *bounds, struct diag *diag);
 
 /* Processes in all; the text must have been bound with a known total. */

@@ -1,8 +1,8 @@
 /* rows.c - from "process p holds resources r, s, t" to every field of its placement.
  *
- * Two passes over the processes: the first finds nodes and counts processes on each, the second
- * writes the counts back. Keeps: a process never leaves its node; per-node counts are right in
- * whatever order the nodes come. */
+ * Two passes over the processes: the first finds nodes and counts the processes on each, the second writes
+ * the counts back. Keeps: a process never leaves its node; per-node counts are right for any order of the
+ * nodes. */
 #include <string.h>
 
 #include "base/search.h"

@@ -1,5 +1,5 @@
-/* totals.c - the limit on a whole plan. A component has one of its own, but a file can name
- * thousands of them: their sum decides what memory a plan takes, so it is looked at first. */
+/* totals.c - the limit on a whole plan. Each component has its own limit, but a file can name thousands of
+ * components. Their sum decides how much memory a plan takes, so it is checked first. */
 #include "placement/totals.h"
 
 /* Some 40 bytes a process and 4 a resource: a plan stays below a gigabyte. */

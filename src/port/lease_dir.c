@@ -1,9 +1,9 @@
-/* lease_dir.c - who holds which ports, kept so that no crash can spoil it.
+/* lease_dir.c - records who holds which ports, so that no crash can corrupt it.
  *
- * Two kinds of flock: `ports.lock` is held for the moments of one allocation, `<pid>.<n>.ports` for a
- * holder's whole life. The kernel drops both with their process. A file that can be locked therefore
- * belongs to nobody living and is removed; since files are made and locked under `ports.lock`, nobody
- * sees one that is not locked yet. */
+ * Two kinds of flock: `ports.lock` is held during one allocation, `<pid>.<n>.ports` for a holder's whole
+ * life. The kernel drops both when the process ends. So a file that can be locked has no living holder and
+ * is removed. Files are created and locked under `ports.lock`, so no process sees one that is not locked
+ * yet. */
 #include "port/lease_dir.h"
 
 #include <dirent.h>

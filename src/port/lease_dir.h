@@ -1,5 +1,5 @@
-/* lease_dir.h - the books of all leases of one user on this machine: a directory with a lock file and a
- * file a holder. Whoever has the lock may read them, add to them and clear away what the dead left. */
+/* lease_dir.h - all leases of one user on this machine: a directory with a lock file and one file per
+ * holder. The process that has the lock may read the files, add one, and remove those of dead holders. */
 #ifndef PORT_LEASE_DIR_H
 #define PORT_LEASE_DIR_H
 
@@ -17,11 +17,11 @@ struct lease_dir {
 /* A lease file that is ours and locked. */
 struct lease_entry {
     int fd;      /* -1 = none */
-    int32_t pid; /* whose it is: a fork has a copy and is not the holder */
+    int32_t pid; /* of the holder; a fork has a copy of this struct but is not the holder */
     char name[40];
 };
 
-/* What the living hold. */
+/* The ports that living holders have. */
 struct lease_books {
     uint16_t holder_of_port[PORT_COUNT]; /* 0 = nobody, else 1 + index into holders */
     struct lease_holder *holders;
@@ -32,18 +32,18 @@ struct lease_books {
 enum roost_code lease_dir_lock(struct lease_dir *dir, const char *path, const char *owner,
                                int32_t wait_ms, struct diag *diag);
 
-/* Reads the leases of the living and removes the files of the dead; needs the lock. */
+/* Reads the leases of living holders and removes the files of dead ones; needs the lock. */
 enum roost_code lease_dir_read(struct lease_dir *dir, struct lease_books *out, struct diag *diag);
 void lease_books_free(struct lease_books *books);
 
-/* Writes a file of our own and locks it for as long as we live; needs the lock. */
+/* Writes this process's own file and locks it until this process ends; needs the lock. */
 enum roost_code lease_dir_add(struct lease_dir *dir, struct text *content, struct lease_entry *out,
                               struct diag *diag);
 
-/* Removes it again; does not need the lock. In a fork of the holder it is only let go. */
+/* Removes that file; does not need the lock. A fork of the holder only closes its descriptor. */
 void lease_dir_remove(struct lease_dir *dir, struct lease_entry *entry);
 
-/* Lets others in. */
+/* Releases the lock. */
 void lease_dir_unlock(struct lease_dir *dir);
 void lease_dir_close(struct lease_dir *dir);
 

@@ -1,5 +1,5 @@
-/* lease_file.c - writes and reads the books of one holder. Pure text; the reader takes nothing that the
- * writer does not write, for a file that is only half understood would let two leases meet. */
+/* lease_file.c - writes and reads the file of one holder. Pure text. The reader accepts only what the writer
+ * writes: a half-understood file could let two runs lease the same port. */
 #include "port/lease_file.h"
 
 #include "base/number.h"

@@ -1,8 +1,9 @@
-/* lease_search.c - first fit, upwards from the base and round.
+/* lease_search.c - first fit, upwards from the base; after the last port it continues at the first.
  *
- * Words: a start is a port counted from the base (0 = the base itself), so that the search is a plain
- * loop. Nothing becomes free during a search; a start that failed for some count fails for ever, and
- * each count goes on where it stopped. Many equal wants cost one walk over the ports together. */
+ * Words: a start is a port counted from the base (0 = the base itself), so that the search is a plain loop.
+ * No port becomes free during a search, so a start that failed for some count fails for good, and the search
+ * for that count continues where it stopped. All wants of equal count together cost one walk over the
+ * ports. */
 #include "port/lease_search.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* leases.c - the leases of one run: all of them or none.
  *
- * The order matters: descriptors are counted first, since a run that cannot hold its ports should not
- * touch the books; ports are bound and written down under one lock; only then others may look. The
- * object owns its sockets and its file in the lease directory and gives both back at the end. */
+ * The order matters. Descriptors are counted first, because a run that cannot hold its ports should not
+ * touch the lease directory. Ports are bound and recorded under one lock; other processes look only after
+ * that. The object owns its sockets and its file in the lease directory, and releases both at the end. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* port_map.c - the ranges that leases come from.
  *
- * They lie outside what kernels take for outgoing connections by default (32768-60999), so that no
- * connection of anybody sits on a leased port by chance; where the kernel is set otherwise, its own
- * word counts. 10002-19999 is left alone: Ray puts its workers there. Reads /proc, opens no socket. */
+ * They lie outside the kernel's default range for outgoing connections (32768-60999), so that no connection
+ * uses a leased port by chance. If the kernel is set to another range, that one counts. 10002-19999 is left
+ * out, because Ray puts its workers there. Reads /proc, opens no socket. */
 #include "port/port_map.h"
 
 #include <fcntl.h>

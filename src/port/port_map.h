@@ -16,16 +16,16 @@ struct port_map {
     int32_t ephemeral_first, ephemeral_last; /* the kernel's range for outgoing connections */
 };
 
-/* The ranges of port_map.c less what the kernel says in <proc>/sys/net/ipv4: its ephemeral range and its
- * reserved ports. A setting that cannot be read has the kernel's default. */
+/* The ranges of port_map.c without the kernel's ephemeral range and reserved ports, which it reads from
+ * <proc>/sys/net/ipv4. A setting that cannot be read has the kernel's default. */
 void port_map_read(struct port_map *map, const char *proc);
 
-/* The two settings as the kernel prints them: "32768\t60999\n" and "8080,9000-9010\n". False, and the
- * map as it was or less, for anything else. */
+/* Read the two settings as the kernel prints them: "32768\t60999\n" and "8080,9000-9010\n". False for any
+ * other text; some ports may have been removed from the map then. */
 bool port_map_read_ephemeral(struct port_map *map, struct strview text);
 bool port_map_drop_reserved(struct port_map *map, struct strview text);
 
-/* "1024-10001, 20000-32767": the usable ports for people, the first few ranges. */
+/* Appends the first few ranges of usable ports, for messages: "1024-10001, 20000-32767". */
 void port_map_show(const struct port_map *map, struct text *out);
 
 #endif

@@ -1,5 +1,6 @@
-/* port_probe.c - does somebody listen? A connection to loopback that is closed as soon as it stands.
- * Refusals come at once; a full queue of a busy server makes the kernel wait, and we do not. */
+/* port_probe.c - tests whether a process listens: connects to loopback and closes the connection at once.
+ * Refusals arrive immediately. With a busy server whose queue is full, the kernel waits, but the probe does
+ * not. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>

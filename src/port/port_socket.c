@@ -1,8 +1,8 @@
 /* port_socket.c - a port is held by a socket that is bound and never listens.
  *
- * Bound to [::] with IPv4 included it meets every other socket of that port: on any address, of either
- * family, listening or only bound. It has no SO_REUSEADDR: two sockets that both have it may share a
- * port until one listens, and then the other is the loser. Nothing can connect to it. */
+ * Bound to [::] with IPv4 included, it conflicts with every other socket of that port: on any address, of
+ * either family, listening or only bound. It has no SO_REUSEADDR: two sockets that both have it may share a
+ * port until one listens, and then the other cannot. Nothing can connect to it. */
 #include "port/port_socket.h"
 
 #include <errno.h>

@@ -108,7 +108,7 @@ struct request {
     struct diag *diag;
 };
 
-/* A call: the value is written by `run`, or false after an error was reported. */
+/* A call. `run` writes the value to the answer; false after reporting an error. */
 struct call {
     const char *name;
     int32_t arg_count;
@@ -119,10 +119,10 @@ struct call {
 extern const struct call worker_calls[], worker_group_calls[], collective_calls[], node_calls[],
     device_calls[], port_calls[];
 
-/* Tells whoever waited with this id: true. */
+/* Answers the waiting request with this id: true. */
 void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id);
 
-/* Arguments as what they must be; false after it reported that one is not. */
+/* Read an argument as a text or an integer; false after reporting that it is neither. */
 bool request_text(struct request *request, int32_t index, const char *what, struct strview *out);
 bool request_int(struct request *request, int32_t index, const char *what, int64_t min, int64_t max,
                  int64_t *out);

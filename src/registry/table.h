@@ -35,15 +35,14 @@ void table_release(struct table *table);
 /* The entry of this name, or NULL. */
 struct table_entry *table_find(const struct table *table, struct strview key);
 
-/* Puts a value under a name, copies both, and gives it the one owner: who had the name before has lost
- * it. With `is_joined` the owner is added to those that were there. NULL without memory: then nothing
- * has changed. */
+/* Puts a value under a name, and copies both. `owner` becomes its only owner and replaces the owners before;
+ * with `is_joined` it is added to them. NULL without memory; nothing has changed then. */
 struct table_entry *table_put(struct table *table, struct strview key, struct strview value,
                               uint64_t owner, bool is_joined);
 
 void table_remove(struct table *table, struct table_entry *entry);
 
-/* Takes an owner from all entries; those that it was the last owner of go. */
+/* Removes an owner from all entries, and the entries that have no other owner. */
 void table_owner_gone(struct table *table, uint64_t owner);
 
 static inline struct strview table_value(const struct table_entry *entry)

@@ -1,10 +1,10 @@
-/* call_reader.c - reads for links on which nobody waits, and sleeps as long as there are none.
+/* call_reader.c - reads for links on which no thread waits, and sleeps as long as there are none.
  *
- * Words: a ward is links that are read for. Its last look says what the next one waits for: that links
- * tell, that some time has passed, or that there is something to read.
+ * Words: a ward is the links of one group that the reader serves. The result of its last poll says what the
+ * next poll waits for: a notification by the links, some time, or data to read.
  *
- * The lock of the reader is taken before that of links, and never while the latter is held; it is held
- * during looks, so a ward that was removed is not looked at any more. */
+ * The lock of the reader is taken before the lock of links, never while the latter is held. It is held
+ * during polls, so the reader never touches a ward after its removal. */
 #include "rpc/call_reader.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* calls.c - a request to some ranks, and what became of it at each.
+/* calls.c - a request to some ranks, and its outcome at each of them.
  * Keeps: every outcome is decided once, and `pending` counts those that are not. */
 #include <stdio.h>
 #include <stdlib.h>

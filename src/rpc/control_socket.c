@@ -1,5 +1,5 @@
-/* control_socket.c - names in a directory that is held open: /proc/self/fd/N/name has no length to overflow
- * and no parent that could be swapped on the way. */
+/* control_socket.c - addresses sockets as /proc/self/fd/N/name, where N is an open directory. Such a path
+ * never exceeds the limit of socket addresses, and no process can swap a parent directory on the way. */
 #include "rpc/control_socket.h"
 
 #include <errno.h>

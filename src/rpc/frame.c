@@ -1,4 +1,4 @@
-/* frame.c - headers: made, checked, and found in a stream that comes in any pieces. */
+/* frame.c - makes and checks headers, and finds frames in a stream that arrives in any pieces. */
 #include "rpc/frame.h"
 
 #include <string.h>

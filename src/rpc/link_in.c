@@ -1,7 +1,8 @@
-/* link_in.c - what comes from a worker: checked, then taken as an answer or a word about itself.
+/* link_in.c - receives from a worker: checks each frame, then takes it as an answer or as its READY or
+ * REFUSED.
  *
- * Small frames pass through the links' scratch; the rest of a large body is received where it stays.
- * Memory for a body is taken as its bytes come, never for what a header promises. */
+ * Small frames pass through the links' scratch; the rest of a large body is received at its final place.
+ * Memory for a body grows as its bytes arrive, never by the length that a header announces. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

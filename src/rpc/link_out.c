@@ -1,4 +1,4 @@
-/* link_out.c - what goes to a worker: at once if the socket takes it, else kept until it does. */
+/* link_out.c - sends to a worker: at once if the socket takes the bytes, else it queues them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

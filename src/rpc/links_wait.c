@@ -1,12 +1,13 @@
 /* links_wait.c - threads that wait.
  *
- * Of the threads that wait one, the leader, sleeps in the kernel and handles what comes for all; the others
- * sleep until what they wait for is true, or until the leader has gone and one of them takes its place.
- * Who changes something from outside asks the waiters, and wakes the leader only if it is the one. Others
- * may handle what comes while the leader sleeps: its wake and its alarm they leave to it.
+ * Of the waiting threads one, the leader, sleeps in the kernel and handles incoming data for all. The others
+ * sleep until their condition is true, or until the leader has left and one of them takes its place.
+ * A thread that changes something from outside checks the waiters' conditions, and wakes the leader only if
+ * the leader's own condition has become true. Other threads may handle incoming data while the leader sleeps,
+ * but leave its wake-up and timer events to it.
  *
- * Requests that have no answer while nobody waits are unattended: the reader, if there is one, is told, and
- * reads when they stay so. Event loops that listen are told of every change. */
+ * Requests without an answer while no thread waits are unattended: the links notify the background reader, if
+ * there is one, which reads if they stay unattended. Event loops that listen are notified of every change. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>

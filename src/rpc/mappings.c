@@ -1,5 +1,5 @@
-/* mappings.c - the driver's regions as a worker sees them: mapped once, read only, until the driver says that
- * they are over and the last request that points there is freed. */
+/* mappings.c - the driver's regions in a worker: mapped once, read only. A region is unmapped when the driver
+ * no longer needs it and the last request that points into it is freed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-/* question.c - what is asked of every rank of a call: a method and its payload, which goes along to each or
- * is shared by all. */
+/* question.c - the request that a call sends to every rank: a method and its payload. The payload is sent to
+ * each rank, or shared by all in memory. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* regions.c - a pool of sealed memory files.
  *
- * Pages are taken when a region is made: a machine without memory says so here, in a call that can fail,
- * and not by a signal in the middle of a copy. */
+ * Pages are allocated when a region is created. If the machine has no memory, that call fails, instead of a
+ * signal in the middle of a copy. */
 #include "rpc/regions.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* socket_pair.c - one message, one packet: a header that is checked, a body, at most one descriptor. */
+/* socket_pair.c - one packet per message: a header, which is checked, a body, at most one descriptor. */
 #include "rpc/socket_pair.h"
 
 #include <errno.h>

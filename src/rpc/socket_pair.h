@@ -16,8 +16,8 @@ enum socket_pair_result {
     SOCKET_PAIR_OK,
     SOCKET_PAIR_AGAIN,  /* nothing to read now, or no room to write */
     SOCKET_PAIR_CLOSED, /* the other side is gone */
-    SOCKET_PAIR_BAD,    /* what came is not a message of ours */
-    SOCKET_PAIR_FAILED, /* errno says why */
+    SOCKET_PAIR_BAD,    /* the received bytes are not a message of roost */
+    SOCKET_PAIR_FAILED, /* errno has the reason */
 };
 
 struct message {
@@ -44,8 +44,8 @@ enum socket_pair_result socket_pair_send_many(int socket, uint16_t type, const v
 /* Takes one message. */
 enum socket_pair_result socket_pair_receive(int socket, struct message *out);
 
-/* The other side sees this one as gone, and threads that wait here wake up. Messages that were sent before
- * can still be received. */
+/* Shuts the socket down: the other side sees this one as gone, and threads that wait here wake up. Messages
+ * that were sent before can still be received. */
 void socket_pair_end(int socket);
 
 #endif

@@ -1,4 +1,4 @@
-/* spin.c - when to look again, and for how long. */
+/* spin.c - when to poll again, and for how long. */
 #include "rpc/spin.h"
 
 #include <sched.h>

@@ -27,7 +27,7 @@ void timers_give_back(struct timers *timers, size_t less);
 void timers_set(struct timers *timers, struct timer *timer, int64_t at);
 void timers_unset(struct timers *timers, struct timer *timer);
 
-/* Unsets and fires what is due. */
+/* Unsets and fires the timers that are due. */
 void timers_fire(struct timers *timers, int64_t now);
 
 /* The monotonic clock in nanoseconds; a deadline `ms` from now, -1 (none) for -1. */

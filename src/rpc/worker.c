@@ -1,7 +1,7 @@
-/* worker.c - the worker's end of a socket: opened, spoken into, closed.
+/* worker.c - opens, writes to and closes the worker's end of a socket.
  *
- * Sending waits for room: a worker that is ahead of its driver has nothing better to do. One lock makes a
- * frame whole, whatever thread it comes from. */
+ * Sending waits for room: a worker that is ahead of its driver has nothing better to do. One lock keeps
+ * frames of different threads from mixing. */
 #include <roost/worker.h>
 
 #include <errno.h>

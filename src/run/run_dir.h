@@ -27,12 +27,12 @@ bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env,
 /* Writes run.json, once. False after reporting why. */
 bool run_dir_describe(struct run_dir *dir, const char *json, size_t len, struct diag *diag);
 
-/* Whether a process of the run is there. `fd` is a descriptor of its directory that was opened for this
- * call: driver, guardian and supervisor share a lock of the directory, and the kernel unlocks it with
- * the last of them. Also true where locks cannot be had: then it is not known. */
+/* Whether a process of the run is alive. `fd` is a descriptor of its directory that was opened for this call:
+ * driver, guardian and supervisor share a lock on the directory, and the kernel unlocks it when the last of
+ * them ends. Also true on a file system without locks, where this cannot be known. */
 bool run_dir_is_held(int fd);
 
-/* This start of the machine, by the kernel's name for it; false when it has none. */
+/* The kernel's id of the current boot; false when it has none. */
 bool run_boot_id(char out[RUN_BOOT_MAX]);
 
 /* Empties the directory of a run that did not come to its first process, by a descriptor of it. False, and

@@ -54,7 +54,7 @@ struct roost_run {
     struct roost_event end;
 };
 
-/* Refuses a wish of the program, which no file has a place for. */
+/* Reports an error in the options of the calling program, which has no place in a file. */
 #define refuse(err, code, ...)                                                                     \
     diag_error(&(struct diag){.err = (err)}, (code), (struct place){0}, __VA_ARGS__)
 

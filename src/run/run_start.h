@@ -56,7 +56,7 @@ bool run_start_describe(struct run_start *start);
 
 /* --- run_talk.c: the conversation; each is false after reporting why --- */
 
-/* The next message, in run->inbox; what is not `type` ends the try. */
+/* Receives the next message into run->inbox. A message of another type is an error. */
 bool run_start_expect(struct run_start *start, enum message_type type);
 
 /* The same, until a moment of clock_ms(). When that has passed, *is_late is set and nothing is

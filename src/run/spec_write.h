@@ -9,12 +9,12 @@
  * has the processes of that node alone, and their ports are counted by themselves. */
 int spec_write(const struct commands *commands, const int32_t *ports, const int32_t *only_node);
 
-/* The same for the supervisor of a run on several nodes, which starts none of them: their names, their
- * rules, their agents, by node, and what they are to be executed with, in the place of their variables. */
+/* The same for the supervisor of a run on several nodes, which starts no process itself. The file has the
+ * names, rules and agents of the processes, and their digests in place of their variables. */
 int spec_write_outline(const struct commands *commands, const int32_t *agent_of_node,
                        const struct digest *digests);
 
-/* What each process of a node is to be executed with, by its place among all processes of the commands. */
+/* Fills `out` with the digest of each process of a node, at its place among all processes of the commands. */
 void spec_digest(const struct commands *commands, int32_t only_node, struct digest *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* cgroup.h - a control group (version 2) of a run's own, where this user may make one.
+/* cgroup.h - the control group (version 2) of a run, where this user may create one.
  *
  * Supervisor and workers start in it and cannot leave it without privilege, so one write ends
  * them all, whatever they forked. Where it cannot be made, roost does without. */
@@ -33,11 +33,12 @@ bool cgroup_leave(struct cgroup *cgroup);
 void cgroup_kill(const struct cgroup *cgroup);
 
 /* Ends the control groups of a run's agents ("roost-<run id>.<node rank>") that stand beside `path`, the
- * control group of the run, and where this process would make them. For agents that were killed with
- * their guardians: others do this themselves. False when something still lived after `timeout_ms`. */
+ * control group of the run, and where this process would make them. This is for agents that were killed
+ * together with their guardians; other agents do this themselves. False when something still lived after
+ * `timeout_ms`. */
 bool cgroup_end_agents(const char *run_id, const char *path, int64_t timeout_ms);
 
-/* For a program that waits for a run which was asked to end at once. Start with all zero but `path`; ""
+/* For a program that waits for a run which was asked to end at once. Set `path` and leave the rest zero; ""
  * = the run has no control group. */
 struct insist {
     const char *path;
@@ -51,14 +52,13 @@ struct insist {
  * the next call may wait; -1 = no more calls are needed. */
 int64_t cgroup_insist(struct insist *insist);
 
-/* Whether nothing can run in the control group of that path, frozen itself or by one above it. */
+/* Whether the control group of that path is frozen, by itself or by a group above it. */
 bool cgroup_is_frozen(const char *path);
 
 /* The first process in the control group of that path; -1 = there is none. */
 int32_t cgroup_first(const char *path);
 
-/* Waits until nothing lives in it and removes it. False when something still did at the end of
- * `timeout_ms`. */
+/* Waits until nothing lives in it and removes it. False when something still lives after `timeout_ms`. */
 bool cgroup_remove(struct cgroup *cgroup, int64_t timeout_ms);
 
 #endif

@@ -1,9 +1,9 @@
 /* control.c - the supervisor's control socket: answers `roost ps` and `roost stop`, one line of JSON
  * for each line of JSON.
  *
- * Askers are processes of this user, and may be slow or silent. So a few are served at a time, each
- * with a short question, an answer that waits in memory until it is taken, and a time limit to take it.
- * An asker that neither asks nor reads makes room for the next one. */
+ * Askers are processes of this user, and may be slow or silent. So only a few are served at a time. Each may
+ * send a short question; the answer waits in memory until the asker reads it or a time limit passes. An
+ * asker that neither asks nor reads is dropped for the next one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

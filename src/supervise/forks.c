@@ -1,5 +1,5 @@
-/* forks.c - the supervisor asks the forkers of components for workers, and believes only what it can
- * check. */
+/* forks.c - the supervisor asks the forkers of components for workers, and accepts only answers that it can
+ * verify. */
 #include "supervise/forks.h"
 
 #include <errno.h>

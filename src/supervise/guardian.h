@@ -29,8 +29,8 @@ struct guarded {
  * (messages.h) are its only input. */
 int guardian_run(const struct guarded *guarded, const char *name, bool wants_cgroup);
 
-/* Reports, in the process that tried to start it, why `program` did not become a guardian; `cure` is for a
- * program that cannot be run. */
+/* Reports, in the process that tried to start it, why `program` did not become a guardian. `cure` is the hint
+ * for a program that cannot be executed. */
 void guardian_report_start(struct diag *diag, const char *program, const struct spawned *spawned,
                            const char *cure);
 

@@ -36,7 +36,7 @@ struct here {
     struct rlimit nofile;   /* as the driver had it: what workers get */
     int32_t *worker_of_pid; /* buckets, -1 = empty */
     int32_t bucket_count;   /* a power of two */
-    int64_t oom_seen;       /* kills for want of memory that are accounted for; -1 = not counted */
+    int64_t oom_seen;       /* out-of-memory kills that are accounted for; -1 = not counted */
 };
 
 /* --- here.c --- */
@@ -66,8 +66,8 @@ void here_describe_survivor(const struct worker *worker, char *out, size_t size)
 /* --- here_ports.c --- */
 
 /* Takes the file of port wants, raises the limit of open files to what the workers need (`files_each` for
- * every process), leases the ports and sends their numbers to the driver. 0, or the exit status after the
- * driver was told why. */
+ * every process), leases the ports and sends their numbers to the driver. 0, or the exit status after
+ * reporting the reason to the driver. */
 int here_prepare(struct here *here, int wants, int32_t files_each);
 
 /* --- here_ready.c --- */

@@ -1,8 +1,8 @@
 /* here_ready.c - whether a worker of this machine is ready: it has opened a port, made a file or printed a
  * line.
  *
- * All three are looked at again and again at short intervals: port and file have no event that can be
- * trusted on every file system and address family, and a component is waited for only while it starts. */
+ * All three are polled at short intervals. Ports and files have no event that is reliable on every file
+ * system and address family, and roost waits for a component only while it starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -17,14 +17,14 @@ struct supervisor;
 struct worker;
 
 struct host {
-    /* From MSG_SETUP, which *message is, to MSG_START, which it leaves there: gets ready to start workers. 0,
-     * or the exit status of the supervisor after the driver was told why. */
+    /* Gets ready to start workers. *message is MSG_SETUP at first, and MSG_START when it returns. 0, or the
+     * exit status of the supervisor after reporting the reason to the driver. */
     int (*prepare)(struct supervisor *supervisor, struct message *message);
 
     /* Called once, before the first worker starts. May end the run. */
     void (*check)(struct supervisor *supervisor);
 
-    /* Starts life worker->life. False when that cannot be: the run is being ended then. */
+    /* Starts life worker->life. False when that is not possible: the run is being ended then. */
     bool (*begin)(struct supervisor *supervisor, struct worker *worker);
 
     /* Sends a signal to the process group of a worker. */
@@ -49,7 +49,7 @@ struct host {
     /* Reaps the children of this process that have ended. */
     void (*reap)(struct supervisor *supervisor);
 
-    /* Reads from a descriptor of the host's; false when it is not one. */
+    /* Reads from a descriptor of the host; false when the host has no such descriptor. */
     bool (*serve)(struct supervisor *supervisor, int fd);
 
     /* Sends what waits to be sent; called before every wait of the loop. */

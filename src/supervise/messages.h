@@ -11,7 +11,7 @@
 
 enum {
     RUN_ID_MAX = 32,
-    AGENT_BODY_MAX = 32 * 1024 - 64, /* of what is wrapped in MSG_AGENT */
+    AGENT_BODY_MAX = 32 * 1024 - 64, /* bytes wrapped in one MSG_AGENT */
     RUNTIME_PATH_MAX = 4096,
     /* Descriptors that a guardian finds open: its only input. */
     GUARDIAN_SOCKET = 3,
@@ -34,16 +34,16 @@ enum message_type {
     MSG_KILL,
     /* from the supervisor */
     MSG_HELLO, /* struct hello, and a pidfd of the supervisor */
-    MSG_PORTS, /* int32_t each: the next of the first ports of all wants */
-    /* struct roost_event each, cut after its message and led by its length (outbox.h). A descriptor that
-     * comes along is the driver's end of the socket of the life that the first event is about. */
+    MSG_PORTS, /* int32_t each: the first ports of the wants, in order, continued from the last message */
+    /* struct roost_event each, truncated after its text and preceded by its length (outbox.h). A descriptor in
+     * the message is the driver's end of a socket, to the life that the first event is about. */
     MSG_EVENTS,
     MSG_REFUSED, /* struct roost_error: the run cannot be started */
-    /* between driver, supervisor and bridge: struct roost_agent_head, then what is for or from an agent */
+    /* between driver, supervisor and bridge: struct roost_agent_head, then a message for or from an agent */
     MSG_AGENT = ROOST_AGENT_MESSAGE,
     /* to an agent */
     MSG_BEGIN, /* struct life_request, without a signal: this life of a process begins */
-    MSG_END,   /* the agent is to end */
+    MSG_END,   /* the agent must end */
     /* from an agent */
     MSG_LOG /* struct log_piece, then bytes that a process has written */
 };

@@ -1,13 +1,13 @@
-/* oom.h - out of memory: whether the kernel has killed a process for it, which it only counts, and
- * which processes it should kill last. */
+/* oom.h - out of memory: how often the kernel has killed for it, and which processes it should kill last.
+ * The kernel counts its kills but does not tell which process it killed. */
 #ifndef SUPERVISE_OOM_H
 #define SUPERVISE_OOM_H
 
 #include <stdint.h>
 
-/* How often the kernel has killed: in the control group that is open as `cgroup_dir` (-1 = none) where
- * that is counted, else on the whole machine, by `proc`, the directory that is mounted as /proc. -1
- * when it is not counted. */
+/* How often the kernel has killed in the control group that is open as `cgroup_dir` (-1 = none). If the
+ * kernel does not count that, the number for the whole machine, from `proc`, the directory that is mounted
+ * as /proc. -1 = neither is counted. */
 int64_t oom_count(int cgroup_dir, const char *proc);
 
 enum { OOM_SCORE_MAX = 16 };

@@ -1,6 +1,7 @@
 /* outbox.c - the queue of events in supervisor and agent, and how a receiver reads it.
  *
- * An event is cut after its message and led by its length, so that a thousand short events cost little. */
+ * An event is truncated after its text and preceded by its length, so that a thousand short events cost
+ * little. */
 #include "supervise/outbox.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* proc.c - reads /proc/PID/stat, /proc/PID/cmdline and /proc/self/fd, for every process of a run. A pid
- * may belong to another process by now: the caller knows that it does not, or does not mind. */
+/* proc.c - reads /proc/PID/stat, /proc/PID/cmdline and /proc/self/fd, for every process of a run. The kernel
+ * may have reused a pid: callers either know that it has not, or accept the error. */
 #include "supervise/proc.h"
 
 #include <dirent.h>

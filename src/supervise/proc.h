@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct proc_stat {
-    char state; /* the letter of /proc/PID/stat: T and t are stopped, D waits deep in the kernel */
+    char state; /* the letter of /proc/PID/stat: T and t = stopped, D = waits inside the kernel */
     int32_t parent; /* its pid */
 };
 
@@ -19,8 +19,8 @@ int32_t proc_open_files(void);
 /* '?' and -1 when there is no such process. */
 struct proc_stat proc_stat(int32_t pid);
 
-/* Continues the process of the pidfd if it is stopped. One that is not may be ending, and a debugger or a
- * sanitizer that looks at it then can be confused by the signal. */
+/* Continues the process of the pidfd if it is stopped. A process that is not stopped gets no signal: it may
+ * be ending, and the signal could confuse a debugger or a sanitizer that inspects it then. */
 void proc_continue(int pidfd, int32_t pid);
 
 /* The first words of its command line, each ended by a NUL, and one more NUL after the last. Returns their

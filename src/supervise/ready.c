@@ -1,5 +1,5 @@
-/* ready.c - when a component may be relied on: at once when all its workers have started, or when each of
- * them has shown that it is ready. The host looks at the workers; the supervisor decides. */
+/* ready.c - decides when a component is ready: when all its workers have started or, with `ready`, when each
+ * of them has shown that it is ready. The host checks the workers; the supervisor decides. */
 #include <stdio.h>
 #include <unistd.h>
 

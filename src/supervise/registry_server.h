@@ -1,9 +1,9 @@
-/* registry_server.h - what a registry server and the process that starts it have agreed on. */
+/* registry_server.h - the protocol between a registry server and the process that starts it. */
 #ifndef SUPERVISE_REGISTRY_SERVER_H
 #define SUPERVISE_REGISTRY_SERVER_H
 
 enum {
-    /* Descriptors that a registry server finds open: with its namespace, all of its input. */
+    /* Descriptors that a registry server finds open. They and its namespace are its only input. */
     REGISTRY_SERVER_SOCKET = 3,
     REGISTRY_SERVER_RUNTIME_DIR = 4,
     REGISTRY_SERVER_DRIVER = 5,    /* a pidfd */

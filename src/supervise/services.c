@@ -1,8 +1,9 @@
 /* services.c - components that end with the job. Runs in the supervisor that decides.
  *
- * The job is over when every worker that is not a service's has ended. Then the supervisor stops the services,
- * those first that come `after` others: it asks by SIGTERM, and kills after the grace. What a service ends with
- * from then on is no failure. A run of services alone has no job, and goes on until it is stopped. */
+ * The job is over when every worker that does not belong to a service has ended. Then the supervisor stops
+ * the services, a service that comes `after` another one first: it sends SIGTERM, and kills after the grace.
+ * From then on, no exit of a service counts as a failure. A run of services alone has no job, and continues
+ * until it is stopped. */
 #include <signal.h>
 
 #include "supervise/clock.h"

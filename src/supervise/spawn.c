@@ -1,6 +1,6 @@
-/* spawn.c - between clone and exec, in every process that starts others. The parent waits meanwhile,
- * and the child writes into the parent's own memory where it failed: nothing here allocates, locks or
- * leaves by exit(). */
+/* spawn.c - the code between clone and exec, in every process that starts others. The parent waits meanwhile.
+ * The child shares the parent's memory and stores there which step failed. So nothing here allocates, locks
+ * or calls exit(). */
 #include "supervise/spawn.h"
 
 #include <errno.h>

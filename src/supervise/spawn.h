@@ -48,15 +48,15 @@ struct spawned {
     int error;              /* errno of the failed step */
 };
 
-/* What every process started from now on gets as its oom_score_adj, when its parent has lowered its own;
- * borrowed, "" = as its parent. */
+/* Sets the oom_score_adj of every process that is started from now on, for a parent that has lowered its own.
+ * The text is borrowed; "" = the same as the parent. */
 void spawn_restore_score(const char *score);
 
-/* Starts a process: own session, no parent's descriptors, signals as at start-up, killed when
- * its parent dies. Call it from the main thread: the parent-death signal follows the thread. */
+/* Starts a process in its own session, without the parent's descriptors, with default signals. The kernel
+ * kills it when its parent dies. Call it from the main thread: the parent-death signal follows the thread. */
 struct spawned spawn_process(const struct spawn *spawn);
 
-/* /dev/null, for what a process is not to read or write; -1 after reporting why it cannot be had. */
+/* Opens /dev/null, for streams that a process must not use; -1 after reporting why it cannot be opened. */
 int spawn_null(struct diag *diag);
 
 #endif

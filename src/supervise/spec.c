@@ -1,5 +1,5 @@
-/* spec.c - the bytes between driver and supervisor: 32-bit numbers, strings with their NUL, lists of
- * them. No pointer, no padding, nothing that depends on where it is mapped. */
+/* spec.c - the bytes between driver and supervisor: 32-bit numbers, strings with their NUL, and lists of
+ * strings. No pointers, no padding, nothing that depends on the address of the mapping. */
 #include "supervise/spec.h"
 
 #include <sys/mman.h>

@@ -38,11 +38,11 @@ enum spec_ready { SPEC_READY_AT_ONCE, SPEC_READY_PORT, SPEC_READY_FILE, SPEC_REA
 
 struct spec_component {
     const char *name;
-    struct spec_list base_env; /* what its processes inherit or share */
-    struct spec_list long_env; /* what is too long for a variable, see start.h */
+    struct spec_list base_env; /* variables that its processes inherit or share */
+    struct spec_list long_env; /* values too long for a variable, see start.h */
     struct spec_list after;    /* names of components */
-    struct spec_list forker;   /* words of its warm program, see forks.h; none = it is executed */
-    /* Patterns (sv_matches) of the variables that each process has in its own way; only with a forker. */
+    struct spec_list forker;   /* words of its warm program, see forks.h; empty = no forker */
+    /* Patterns (sv_matches) of the variables that differ between processes; only with a forker. */
     struct spec_list own;
     enum spec_restart restart;
     int32_t restart_max;
@@ -91,7 +91,7 @@ void spec_release(struct spec *spec);
 bool bridge_spec_open(struct bridge_spec *spec, int fd);
 void bridge_spec_release(struct bridge_spec *spec);
 
-/* The string at `index` of a list, which has so many. */
+/* The string at `index` of a list; the list must have that many. */
 const char *spec_string(const struct spec_list *list, int32_t index);
 
 /* The string after this one in a list. */

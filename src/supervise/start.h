@@ -1,4 +1,4 @@
-/* start.h - everything that one start of a worker needs, gathered. */
+/* start.h - gathers everything that one start of a worker needs. */
 #ifndef SUPERVISE_START_H
 #define SUPERVISE_START_H
 
@@ -20,7 +20,7 @@ struct start {
     int32_t handed_count;
 };
 
-/* Gathers the strings of a worker's next life and gives its ports up; the caller fills `ends` of start.
+/* Gathers the strings of a worker's next life and releases its ports; the caller fills `ends` of start.
  * False without memory. */
 bool start_fill(struct start *start, const struct here *here, const struct worker *worker);
 void start_release(struct start *start);
@@ -28,8 +28,8 @@ void start_release(struct start *start);
 /* The kernel refuses a program with a variable of 128 KiB, so the driver sends long values apart from the
  * others. The process that starts workers on a node, its supervisor or agent, writes each value once to a file
  * in its own folder, and sets NAME_FILE to the path of that file instead of NAME. This writes the long values
- * of all components and fills `file_env` of each. 0, or the exit status of the process after the driver was
- * told why. */
+ * of all components and fills `file_env` of each. 0, or the exit status of the process after reporting the
+ * reason to the driver. */
 int start_write_long_values(struct watcher *watcher);
 
 #endif

@@ -1,11 +1,10 @@
-/* supervisor.h - the process that decides about a run's workers: which starts, which lives again, when all
- * end.
+/* supervisor.h - the process that decides about a run's workers: which one starts, which one is restarted,
+ * and when all end.
  *
- * One thread, one loop (supervisor.c). order.c starts workers in the order of their components, lives.c
- * decides what follows when one ends, services.c stops services when the job is done, ready.c decides when a
- * component is ready, records.c keeps the exit
- * records, control.c answers other processes of the user. Where the workers are is the business of the
- * supervisor's host (host.h). */
+ * One thread, one loop (supervisor.c). order.c starts workers in the order of their components. lives.c
+ * decides what follows when one ends. services.c stops services when the job is done. ready.c decides when a
+ * component is ready. records.c writes the exit records. control.c answers other processes of the user. Only
+ * the supervisor's host (host.h) knows where the workers are. */
 #ifndef SUPERVISE_SUPERVISOR_H
 #define SUPERVISE_SUPERVISOR_H
 
@@ -20,7 +19,7 @@ struct asker {
     size_t question_len;
     struct text answer;
     size_t sent;
-    int64_t since; /* ms: when it last sent or took something */
+    int64_t since; /* ms: when it last sent or received something */
 };
 
 enum { ASKER_COUNT = 16 };
@@ -48,12 +47,12 @@ struct supervisor {
 
 /* --- supervisor.c --- */
 
-/* Serves one run; the answer is the process's exit status. `choose_host` knows, by the driver's setup, where
- * the workers are. */
+/* Serves one run; returns the exit status of the process. `choose_host` returns the host for the driver's
+ * setup. */
 int supervisor_main(int guardian, struct cgroup *cgroup,
                     const struct host *(*choose_host)(const struct setup *setup));
 
-/* Waits for descriptors, so many ms at most (-1 = without limit), and serves them. */
+/* Waits for descriptors, at most `timeout` ms (-1 = without limit), and serves them. */
 void supervisor_wait(struct supervisor *supervisor, int64_t timeout);
 
 /* --- order.c --- */
@@ -73,7 +72,8 @@ void lives_began(struct supervisor *supervisor, struct worker *worker, int drive
 void lives_ended(struct supervisor *supervisor, struct worker *worker,
                  const struct roost_event *event);
 
-/* The end of this worker will not be seen: its life, if it has one, is lost, and it has no other. */
+/* The supervisor will not see the end of this worker: its life, if it has one, is lost, and no other life
+ * follows. */
 void lives_lose(struct supervisor *supervisor, struct worker *worker, const char *why);
 
 /* Sends a signal to the process groups of all living workers, or of one life. */
@@ -92,8 +92,8 @@ void lives_kill(struct supervisor *supervisor, const char *why);
 void lives_fail(struct supervisor *supervisor, const struct worker *worker, enum roost_code code,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Does what is due by now: new lives, kills after the grace, giving up on what cannot be killed. Returns when
- * to call again, in ms from now; -1 = not by the clock. */
+/* Does what is due: starts new lives, kills after the grace, gives up on processes that cannot be killed.
+ * Returns when to call again, in ms from now; -1 = no time limit. */
 int64_t lives_tick(struct supervisor *supervisor);
 
 /* --- services.c --- */
@@ -101,7 +101,8 @@ int64_t lives_tick(struct supervisor *supervisor);
 /* A worker has ended for good: when only services are left of the run, begins to stop them. */
 void services_look(struct supervisor *supervisor);
 
-/* Stops services that no other needs any more, kills those whose grace is over; returns as lives_tick does. */
+/* Stops services that no other service needs any more, and kills those whose grace is over. Returns as
+ * lives_tick does. */
 int64_t services_tick(struct supervisor *supervisor);
 
 /* --- ready.c --- */
@@ -114,7 +115,7 @@ void ready_ended(struct supervisor *supervisor, struct worker *worker);
 
 /* --- records.c --- */
 
-/* Makes the file of exit records; 0, or the exit status after the driver was told why. */
+/* Makes the file of exit records. 0, or the exit status after reporting the reason to the driver. */
 int records_open(struct supervisor *supervisor);
 
 /* Appends a life's exit, or the run's end. */
@@ -122,14 +123,14 @@ void records_add(struct supervisor *supervisor, const struct roost_event *event)
 
 /* --- control.c --- */
 
-/* Opens the run's control socket; 0, or the exit status after the driver was told why. */
+/* Opens the run's control socket. 0, or the exit status after reporting the reason to the driver. */
 int control_open(struct supervisor *supervisor);
 void control_close(struct supervisor *supervisor);
 
-/* Serves a descriptor that is readable or writable; false when it is not one of the control's. */
+/* Serves a descriptor that is readable or writable; false when it does not belong to the control socket. */
 bool control_serve(struct supervisor *supervisor, int fd);
 
-/* Does what is due by now; returns as lives_tick does. */
+/* Does what is due; returns as lives_tick does. */
 int64_t control_tick(struct supervisor *supervisor);
 
 #endif

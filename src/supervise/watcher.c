@@ -1,9 +1,9 @@
 /* watcher.c - what supervisor and agent share: the loop (signals as a descriptor, epoll, the last events), and
  * before it the greeting, the setup and the spec.
  *
- * What a message, a signal or a lost process means is decided by the process itself (supervisor.c,
- * agent/agent.c); this file only waits and reads. Before the first worker, the driver gets a reason, with its
- * cure, for everything that cannot be had. */
+ * supervisor.c and agent/agent.c decide what a message, a signal or a lost process means; this file only
+ * waits and reads. Before the first worker starts, every failure is reported to the driver with its reason
+ * and a hint. */
 #include "supervise/watcher.h"
 
 #include <errno.h>

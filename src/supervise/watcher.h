@@ -18,7 +18,7 @@
 enum worker_state {
     WORKER_WAITING, /* not started yet */
     WORKER_FORKING, /* its forker was asked, see forks.h */
-    WORKER_ASKED,   /* its agent was asked, see agent/agents.h */
+    WORKER_ASKED,   /* its agent was asked, see agent/host_agents.h */
     WORKER_RUNNING,
     WORKER_RESTING, /* between two lives */
     WORKER_ENDED,   /* for good */
@@ -41,8 +41,8 @@ struct worker {
     bool is_ready;
     bool is_probing;
     struct port_probe probe; /* of its ready port, while is_probing */
-    int64_t probe_deadline;  /* then another probe is started */
-    bool had_file;           /* its ready file was there before this life, as follows */
+    int64_t probe_deadline;  /* when another probe is started */
+    bool had_file;           /* its ready file existed before this life, as follows */
     uint64_t file_inode;
     int64_t file_changed; /* nanoseconds */
     int64_t line_seen[2]; /* bytes of its streams searched for the ready line */
@@ -65,8 +65,8 @@ struct component_run {
     int64_t ready_deadline; /* ms */
     int log_dir;            /* -1 = not made yet */
     int forker;             /* socket to its warm program, -1 = none */
-    int32_t forking;        /* workers that were asked of it */
-    int32_t asked;          /* workers that were asked of their agents */
+    int32_t forking;        /* workers that it was asked to fork */
+    int32_t asked;          /* workers that agents were asked to start */
     bool is_cold;           /* it has no forker, or has given up on it */
     bool has_reported_cold; /* an event said why not all of its processes are forked */
 };
@@ -79,7 +79,7 @@ struct watcher {
     struct component_run *components;
     int32_t alive;        /* workers with a process */
     int32_t left;         /* workers that have not ended for good */
-    int32_t stop_signal;  /* what all workers were asked to end with; 0 = nothing */
+    int32_t stop_signal;  /* the signal that asked all workers to end; 0 = none */
     bool is_start_over;   /* nothing more is started */
     struct outbox outbox; /* its socket is the one to the driver */
     int run_dir, runtime_dir;
@@ -130,10 +130,11 @@ void watcher_report_guard(struct watcher *watcher);
  * with the first report. */
 int32_t watcher_name_survivors(struct watcher *watcher, struct roost_event *out_first);
 
-/* --- watcher.c: before the first worker. Each returns 0, or the exit status of the process after the
- * driver was told why --- */
+/* --- watcher.c: before the first worker. Each returns 0, or the exit status of the process after reporting
+ * the reason to the driver --- */
 
-/* Greets the driver and takes its setup. *message is MSG_SETUP then, and its descriptor the caller's. */
+/* Greets the driver and receives its setup. *message is MSG_SETUP then, and the caller owns its
+ * descriptor. */
 int watcher_greet(struct watcher *watcher, struct message *message);
 
 /* Waits for a message of this type with a descriptor; false when the driver or the guardian is gone. */
@@ -142,7 +143,7 @@ bool watcher_expect(struct watcher *watcher, uint16_t type, struct message *out)
 /* Reads the spec from a file, which it takes, and makes the table of workers. */
 int watcher_read_spec(struct watcher *watcher, int fd);
 
-/* Tells the driver why the run cannot be started; 1. */
+/* Tells the driver why the run cannot be started; returns 1. */
 int watcher_refuse(struct watcher *watcher, const struct roost_error *err);
 int watcher_refuse_with(struct watcher *watcher, enum roost_code code, const char *message,
                         const char *hint);
@@ -153,19 +154,19 @@ int watcher_refuse_to_open(struct watcher *watcher, const char *what, int error)
 /* The worker of this rank, or NULL: an agent has only some. */
 struct worker *worker_at(struct watcher *watcher, int32_t component, int32_t rank);
 
-/* A life has begun: its state, and the count of the living. */
+/* A life has begun: sets its state and counts it as living. */
 void worker_begin(struct watcher *watcher, struct worker *worker, int32_t pid, int pidfd);
 
 /* A life is over: the worker has no process any more. */
 void worker_close(struct watcher *watcher, struct worker *worker);
 
-/* It will not live again. */
+/* The worker has ended for good: no other life follows. */
 void worker_end(struct watcher *watcher, struct worker *worker);
 
-/* Notes for other processes, should this one be killed, which life of the worker begins; 0 = none did. */
+/* Records which life of the worker begins, for other processes in case this one is killed; 0 = none. */
 void worker_note_life(struct watcher *watcher, const struct worker *worker, int32_t life);
 
-/* Its settings. */
+/* The settings of the worker's component. */
 static inline const struct spec_component *worker_component(const struct watcher *watcher,
                                                             const struct worker *worker)
 {
@@ -184,8 +185,8 @@ int worker_open_log(struct watcher *watcher, const struct worker *worker, int st
 /* Makes or opens both of its log files for a new life; false with errno. */
 bool worker_open_logs(struct watcher *watcher, struct worker *worker, int out[2]);
 
-/* Workers write their logs themselves, and some do not check whether that works. When a life has ended on a
- * full disk, this reports it, once for each worker. */
+/* Workers write their logs themselves, and some do not check for errors. When a life has ended while the disk
+ * was full, this reports it, once for each worker. */
 void worker_look_at_disk(struct watcher *watcher, struct worker *worker);
 
 #endif

@@ -18,7 +18,7 @@ struct accelerator {
     int32_t numa;                /* -1 = not known */
 };
 
-/* A robot, or anything else that a node has and the config counts. */
+/* A robot, or any other hardware of a node that the config counts. */
 struct unit {
     const char *type;
     const char *config; /* JSON text of an object */
@@ -36,7 +36,7 @@ struct cluster_node {
     bool is_head; /* of a Ray cluster */
 };
 
-/* The nodes of a group and what its ranks count. */
+/* The nodes of a group, and the units that its ranks count. */
 struct node_group {
     const char *label;
     const char *hardware_type; /* NULL = ranks are nodes */
@@ -45,7 +45,7 @@ struct node_group {
     int32_t *first_hw_of_member; /* [member_count + 1]: ranks of member m are
                                     first_hw_of_member[m] .. first_hw_of_member[m + 1] - 1 */
     bool is_accelerator;         /* its units are accelerators */
-    bool is_broken;              /* the config's group is in error: stay silent about it */
+    bool is_broken;              /* the config's group has an error: report nothing more about it */
 };
 
 struct roost_cluster {
@@ -60,13 +60,13 @@ struct roost_cluster {
     bool is_described;    /* described by a program: there may be more nodes than were described */
 };
 
-/* What ranks of a group count. */
+/* How many ranks a group has. */
 static inline int32_t node_group_size(const struct node_group *group)
 {
     return group->first_hw_of_member[group->member_count];
 }
 
-/* The first member on this node or on one behind it; member_count when there is none. */
+/* The first member on this node or a later one; member_count when there is none. */
 static inline int32_t node_group_member_from(const struct node_group *group, int32_t node_rank)
 {
     return SEARCH(group->member_count, at, group->node_of_member[at] < node_rank);
@@ -86,7 +86,7 @@ bool topology_from_spec(struct roost_cluster *cluster, struct strview text, stru
 /* `is_named`: a config names the file, at `at`. */
 bool topology_from_snapshot(struct roost_cluster *cluster, const char *path, struct place at,
                             bool is_named, struct diag *diag);
-/* The same for a snapshot in memory; `name` is what it is called in errors. */
+/* The same for a snapshot in memory; errors call it `name`. */
 bool topology_from_snapshot_text(struct roost_cluster *cluster, const char *name, const char *text,
                                  struct diag *diag);
 bool topology_from_local(struct roost_cluster *cluster, struct diag *diag);
@@ -112,7 +112,7 @@ bool topology_add_node_groups(struct roost_cluster *cluster, const struct roost_
 bool topology_add_node_group(struct roost_cluster *cluster, const struct node_group_config *config,
                              struct diag *diag);
 
-/* Builds the groups that are described and the built-in ones that are not among them. */
+/* Builds the described groups, and the built-in groups that the description leaves out. */
 bool topology_add_described(struct roost_cluster *cluster,
                             const struct roost_cluster_description *description, struct diag *diag);
 

@@ -1,4 +1,4 @@
-/* described.c - a cluster that somebody else describes: nodes by rank, groups by their nodes. */
+/* described.c - a cluster that the calling program describes: nodes by rank, groups by their nodes. */
 #include <string.h>
 
 #include "topology/cluster.h"

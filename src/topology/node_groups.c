@@ -1,4 +1,4 @@
-/* node_groups.c - robots onto their nodes, and node groups with the numbering of what they count.
+/* node_groups.c - puts robots on their nodes, and builds node groups with their ranks.
  *
  * A group's ranks count units of its hardware type, node by node in rising node rank; without a type
  * they count its nodes. `cluster` and `node` hold all nodes; `node` never counts hardware. */

@@ -1,5 +1,5 @@
-/* probe_local.c - this machine as a cluster of one node. Sees NVIDIA accelerators by their device
- * files; what else may be there it does not guess. */
+/* probe_local.c - this machine as a cluster of one node. Finds NVIDIA accelerators by their device files
+ * and guesses nothing about other hardware. */
 #include <dirent.h>
 #include <sched.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* probe_names.c - the only door to the system's resolver. Nobody comes through it without asking
- * for it: a plan must not depend on what a name server says today. */
+/* probe_names.c - the only place that asks the system's resolver, and only if the caller requests it: a plan
+ * must not depend on the current answers of a name server. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* snapshot.c - a cluster from a snapshot file: {"roost": 1, "cluster": {"nodes": [...]}}.
  *
- * Streamed: the file may be a gigabyte, memory follows the nodes in it. A plan document is a
- * snapshot too, as it holds the same `cluster`. Keys that are not known are left alone, so that later
- * versions may add some; node groups come from the config, not from here.
+ * The file is streamed: it may be a gigabyte, and memory grows only with its nodes. A plan document is a
+ * snapshot too, because it has the same `cluster`. Unknown keys are ignored, so that later versions may add
+ * some. Node groups come from the config, not from here.
  *
- * A file that a config names may be anything that its user can read. It is proven to be a snapshot when
- * its first key is "roost"; before that nothing of it is quoted. */
+ * A file that a config names may be any file that the user can read. It counts as a snapshot when its first
+ * key is "roost"; before that, no message quotes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* snapshot_facts.c - facts about a node that are not settled, as whoever asked a Ray cluster found them:
+/* snapshot_facts.c - raw facts about a node, as a probe of a Ray cluster wrote them down:
  *
  *     "ray": {"resources": {"GPU": 8.0}, "accelerator_type": "AMD-Instinct-MI300X"}
  *     "env": {"ROOST_NODE_RANK": "1", "RLINF_NODE_RANK": "0"}
  *
- * What they mean is decided here and nowhere else: how many accelerators the node has, of which type,
- * and which rank it was given. Facts are read first and settled when the whole node is known, as its
- * address may stand after them. */
+ * Only this file decides what they mean: how many accelerators the node has, of which type, and which rank
+ * it was given. Facts are read first and settled when the whole node has been read, because messages name
+ * the node's address, which may follow them. */
 #include "base/amount.h"
 #include "base/number.h"
 #include "topology/snapshot_internal.h"

@@ -1,5 +1,5 @@
-/* snapshot_node.c - one node of a snapshot: its fields, keys that are slips for them, and whether what
- * it says of itself agrees. */
+/* snapshot_node.c - one node of a snapshot: its fields, misspelt keys, and whether its fields agree with
+ * each other. */
 #include "topology/snapshot_internal.h"
 
 static bool read_type(struct snapshot *snapshot, struct cluster_node *node)
