@@ -166,6 +166,18 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+bool list_has(const char *list, const char *name)
+{
+    for (struct strview rest = sv_from(list);;) {
+        size_t comma = sv_find(rest, ',', 0);
+        if (sv_is(sv_sub(rest, 0, comma), name))
+            return true;
+        if (comma == rest.len)
+            return false;
+        rest = sv_sub(rest, comma + 1, rest.len);
+    }
+}
+
 bool is_name(struct strview text)
 {
     if (text.len < 1 || text.len > 63 || !(is_letter(text.at[0]) || is_digit(text.at[0])))

@@ -18,27 +18,6 @@
 
 /* --- options --- */
 
-/* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
-static char **split_names(const char *text, size_t *out_count)
-{
-    size_t len = strlen(text), count = 1;
-    for (const char *at = text; *at; at++)
-        count += *at == ',';
-    char **names = malloc((count + 1) * sizeof *names + len + 1);
-    if (!names)
-        return NULL;
-    char *copy = (char *)(names + count + 1);
-    memcpy(copy, text, len + 1);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = copy;
-        copy += strcspn(copy, ",");
-        *copy++ = '\0';
-    }
-    names[count] = NULL;
-    *out_count = count;
-    return names;
-}
-
 static int read_options(const struct invocation *invocation, struct roost_run_options *options,
                         char ***out_names)
 {

@@ -90,6 +90,26 @@ int option_ranks(const struct invocation *invocation, struct arena *arena, struc
     return 0;
 }
 
+char **split_names(const char *text, size_t *out_count)
+{
+    size_t len = strlen(text), count = 1;
+    for (const char *at = text; *at; at++)
+        count += *at == ',';
+    char **names = malloc((count + 1) * sizeof *names + len + 1);
+    if (!names)
+        return NULL;
+    char *copy = (char *)(names + count + 1);
+    memcpy(copy, text, len + 1);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = copy;
+        copy += strcspn(copy, ",");
+        *copy++ = '\0';
+    }
+    names[count] = NULL;
+    *out_count = count;
+    return names;
+}
+
 /* --- parsing and help --- */
 
 static void fill_table(const struct command *command, struct option *out)

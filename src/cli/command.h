@@ -61,6 +61,9 @@ int option_seconds(const struct invocation *invocation, const char *name, int32_
 int option_ranks(const struct invocation *invocation, struct arena *arena, struct rankset *out,
                  const struct rankset **out_ranks);
 
+/* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
+char **split_names(const char *text, size_t *out_count);
+
 /* The short form of an option, 0 = none. */
 char option_letter(const struct command *command, const struct cli_option *option);
 
