@@ -58,7 +58,8 @@ enum roost_code {
     X(PORTS, "ports")             /* ports that others may take first */                           \
     X(INTERFACES, "interfaces") /* a network interface that differs from RLINF_COMM_NET_DEVICES */ \
     X(COUNTS, "counts")         /* accelerators of a node that Ray counts otherwise */             \
-    X(NO_SHELL, "no-shell")     /* $NAME in a command that no shell reads */
+    X(NO_SHELL, "no-shell")     /* $NAME in a command that no shell reads */                       \
+    X(MODE, "mode")             /* sizes of a model that only model-parallel placement reads */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

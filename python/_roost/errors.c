@@ -29,6 +29,8 @@ PyObject *python_words(PyObject *module, PyObject *hint)
 {
     static const char *const words[][2] = {
         {"--mode hybrid", "HybridComponentPlacement"},
+        {"write 'mode: model-parallel' (or hybrid) below 'roost:', or pass --mode",
+         "plan with ModelParallelComponentPlacement"},
         {"or pass it as key=value", "or set it in the config that is passed"},
         {"pass the file as --cluster", "pass the file as cluster= to Cluster"},
         {"pass --hydra", "pass the config that Hydra has composed"},

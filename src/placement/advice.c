@@ -102,6 +102,25 @@ static bool has_env_configs(const struct roost_config *config)
     return false;
 }
 
+/* Without model-parallel placement nothing reads the sizes of rollout's model. A rollout whose processes
+ * hold as many accelerators as a copy of it takes is what hybrid placement makes of the same wish. */
+static void say_mode(const struct roost_plan *plan, const struct roost_config *config,
+                     struct diag *diag)
+{
+    const struct roost_component *rollout = roost_plan_find(plan, "rollout");
+    if (config->has_mode || config->is_mode_chosen || config->model || config->rollout_size < 2 ||
+        !rollout || rollout->strategy == ROOST_STRATEGY_NODE || rollout->world_size == 0 ||
+        rollout->first_hardware[1] - rollout->first_hardware[0] == config->rollout_size)
+        return;
+    diag_warn(
+        diag, ROOST_WARN_MODE, config->rollout_at,
+        "a copy of rollout's model takes %lld accelerators, but hybrid placement does not read "
+        "this and gives each process %d",
+        (long long)config->rollout_size,
+        (int)(rollout->first_hardware[1] - rollout->first_hardware[0]));
+    diag_hint(diag, "write 'mode: model-parallel' (or hybrid) below 'roost:', or pass --mode");
+}
+
 void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
                        const struct roost_cluster *cluster, struct roost_report *report)
 {
@@ -117,5 +136,6 @@ void roost_plan_advise(const struct roost_plan *plan, const struct roost_config 
                          &diag);
     }
     arena_release(&scratch);
+    say_mode(plan, config, &diag);
     say_idle(plan, config, cluster, &diag);
 }

@@ -32,8 +32,8 @@ static void put_models(struct text *line, const struct roost_cluster *cluster, i
     bool has_more = false;
     for (int32_t n = 0; n < cluster->node_count; n++) {
         const struct cluster_node *node = &cluster->nodes[n];
-        if ((int)node->accelerator != vendor || (n > 0 && node->model == node[-1].model &&
-                                                 node->accelerator == node[-1].accelerator))
+        if ((int)node->accelerator != vendor ||
+            (n > 0 && node->model == node[-1].model && node->accelerator == node[-1].accelerator))
             continue;
         const char *model = node->model ? node->model : "";
         int i = 0;
@@ -45,8 +45,8 @@ static void put_models(struct text *line, const struct roost_cluster *cluster, i
             has_more |= i == count;
     }
     for (int i = 0; i < count; i++) {
-        text_printf(line, "%s%s%s", *before,
-                    roost_accelerator_type((enum roost_accelerator)vendor), seen[i][0] ? " " : "");
+        text_printf(line, "%s%s%s", *before, roost_accelerator_type((enum roost_accelerator)vendor),
+                    seen[i][0] ? " " : "");
         text_safe(line, sv_from(seen[i]));
         *before = ", ";
     }
@@ -117,8 +117,7 @@ static const char *name_of(const struct plan_notes *notes, int32_t component)
 static bool is_crowded(const struct plan_notes *notes, const struct crowd *crowds, int32_t at)
 {
     const struct crowd *it = &crowds[at];
-    if (at == 0 || it->total < 2 ||
-        (it->below == 0 && it->count <= notes->shares[it->component]))
+    if (at == 0 || it->total < 2 || (it->below == 0 && it->count <= notes->shares[it->component]))
         return false;
     for (; notes->only && at > 0; at = crowds[at].below)
         if (list_has(notes->only, name_of(notes, crowds[at].component)))
@@ -220,8 +219,7 @@ static void put_shared(struct plan_notes *notes, const struct occupancy *occupan
     int32_t last;
     for (int32_t first = 0; first < notes->cluster->node_count; first = last + 1) {
         last = first;
-        while (last + 1 < notes->cluster->node_count &&
-               is_alike(notes, occupancy, first, last + 1))
+        while (last + 1 < notes->cluster->node_count && is_alike(notes, occupancy, first, last + 1))
             last++;
         if (!put_shared_on(notes, occupancy, first, last, &lines))
             return;

@@ -12,8 +12,9 @@ struct plan_notes {
     int width; /* of a line */
     const struct roost_plan *plan;
     const struct roost_cluster *cluster;
-    const char *only;      /* the components that are shown, "a,b"; NULL = all */
-    const int32_t *shares; /* by component: processes that share an accelerator by its own rule; 0 = none */
+    const char *only; /* the components that are shown, "a,b"; NULL = all */
+    const int32_t
+        *shares; /* by component: processes that share an accelerator by its own rule; 0 = none */
 };
 
 /* "hybrid: 2 nodes, 16 accelerators (NV_GPU H100)" and an empty line. */
