@@ -89,17 +89,9 @@ static int make_view(const struct planning *planning, struct text *view)
 /* One line when the plan asks for more than this machine has. */
 static void say_simulated(const struct planning *planning)
 {
-    struct roost_cluster_options local = {.text = "local"};
-    struct roost_cluster *here = roost_cluster_new(&local, NULL, NULL);
-    int32_t nodes = roost_cluster_node_count(planning->cluster);
-    int64_t wanted = roost_cluster_accelerator_count(planning->cluster);
-    int64_t there = here ? roost_cluster_accelerator_count(here) : 0;
-    roost_cluster_free(here);
-    if (nodes > 1 || wanted > there)
-        output_say(
-            "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld",
-            nodes, nodes == 1 ? "" : "s", (long long)wanted, wanted == 1 ? "" : "s",
-            (long long)there);
+    char text[ROOST_SIMULATED_MAX];
+    if (roost_simulated_text(planning->cluster, text))
+        output_say("%s", text);
 }
 
 /* --- the run --- */
