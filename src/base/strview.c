@@ -144,7 +144,8 @@ static size_t distance(struct strview a, struct strview b)
 const char *nearest_word(struct strview text, const char *const *words)
 {
     const char *best = NULL;
-    size_t best_distance = text.len / 3 + 2; /* three slips in four letters are another word */
+    size_t best_distance =
+        text.len / 3 + (text.len != 3 && text.len != 4 ? 2 : 1); /* of four letters one slip */
     for (; *words; words++) {
         struct strview word = sv_from(*words);
         size_t d = distance(text, word), longer = text.len > word.len ? text.len : word.len;

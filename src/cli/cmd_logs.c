@@ -129,6 +129,8 @@ const struct command cmd_logs = {
         "Prints the logs of a run, component by component and rank by rank: standard output of\n"
         "workers to standard output, and standard error to standard error. RUN is the id of a run\n"
         "or the beginning of one; the default is the newest run.",
+    .examples = "roost logs -f\n"
+                "roost logs 4by53t --component actor --ranks 0-3",
     .options = options,
     .letters = letters,
     .run = run,

@@ -187,6 +187,10 @@ const struct command cmd_plan = {
         "prints a table, or JSON with every field. The cluster comes from --cluster,\n"
         "ROOST_CLUSTER or roost.cluster in the config. Nothing is started, and the cluster does\n"
         "not need to exist.",
+    .exits = PLANNING_EXITS,
+    .examples = "roost plan train.yaml --cluster 2x8\n"
+                "roost plan train.yaml --cluster 2x8 --component actor,rollout --json\n"
+                "roost plan train.yaml --engine ray --commands",
     .options = options,
     .run = run,
 };

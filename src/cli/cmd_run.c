@@ -370,6 +370,11 @@ const struct command cmd_run = {
         "fails, roost stops the others. COMMAND is for the one component whose launch settings\n"
         "have no command. Nothing of a run survives it, however it ends. The exit status is that\n"
         "of the process that failed first.",
+    .exits = "that of the process that failed first, 128 and its number for a signal; "
+             "otherwise\n" PLANNING_EXITS,
+    .examples = "roost run train.yaml\n"
+                "roost run train.yaml --cluster 1x4 --component actor -- ./train.sh\n"
+                "roost run train.yaml --engine ray",
     .options = options,
     .run = run,
     .letters = letters,

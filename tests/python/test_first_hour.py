@@ -49,3 +49,10 @@ def test_a_machine_without_accelerators_names_the_cure() -> None:
                 strategy.get_placement(cluster)
             assert "set ROOST_CLUSTER=1x4 or use Cluster(cluster='1x4')" in refused.value.hint
     assert Cluster(cluster="1x4").num_accelerators == 4
+
+
+def test_an_older_python_is_refused_in_one_line() -> None:
+    older = "import sys; sys.version_info = (3, 10, 4, 'final', 0); import roost"
+    run = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True)
+    last = run.stderr.splitlines()[-1]
+    assert (run.returncode, last) == (1, "ImportError: roost needs Python 3.11 or later, and this is Python 3.10.4")
