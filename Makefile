@@ -6,9 +6,23 @@ PYTHON := .venv/bin/python
 # meson calls ninja too; two versions of it would rebuild everything in turn.
 export NINJA := $(CURDIR)/.venv/bin/ninja
 
-.PHONY: all setup build asan demo test check bench docs fuzz soak release format clean
+.PHONY: help all setup build asan demo test check bench docs fuzz soak release format clean
 
 all: build
+
+# What there is to make.
+help:
+	@echo 'make build     the program build/roost, and the package importable in .venv'
+	@echo 'make demo      build, then check, plan and run examples'
+	@echo 'make test      every test, plain and under sanitizers'
+	@echo 'make check     format, analysers, layers, a second compiler'
+	@echo 'make format    format C and Python'
+	@echo 'make docs      the documentation as a site in build/site'
+	@echo 'make bench     what things cost'
+	@echo 'make soak      the long tests'
+	@echo 'make fuzz      the parsers, SECONDS=600 each'
+	@echo 'make release   the archives in dist/'
+	@echo 'make clean     remove what was built'
 
 setup:
 	@tools/setup

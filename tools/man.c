@@ -1,5 +1,6 @@
 /* man.c - prints the manual page roost(1) in scdoc, from the same tables that parse and help. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 
@@ -17,6 +18,15 @@ static void put_command(const struct command *command)
     printf("## roost %s %s\n\n%s\n\n", command->name, command->usage, command->details);
     for (const struct cli_option *it = command->options; it->name; it++)
         put_option(command, it);
+    if (command->exits)
+        printf("Exit status: %s.\n\n", command->exits);
+    for (const char *line = command->examples; line && *line;) {
+        int len = (int)strcspn(line, "\n");
+        printf("%s\t%.*s\n", line == command->examples ? "```\n" : "", len, line);
+        line += len + (line[len] == '\n');
+    }
+    if (command->examples)
+        puts("```\n");
 }
 
 int main(void)
@@ -53,6 +63,12 @@ int main(void)
         "is the\n\tone beside the program.\n\n"
         "*XDG_STATE_HOME*, *XDG_RUNTIME_DIR*, *HOME*\n\tWhere runs keep their logs, and their "
         "sockets and leases.\n\n"
-        "*NO_COLOR*\n\tIf it is not empty, roost uses no colours.");
+        "*NO_COLOR*\n\tIf it is not empty, roost uses no colours.\n\n"
+        "# FILES\n\n"
+        "_$XDG_STATE_HOME/roost/runs_\n\tLogs and records of runs, if the config has no "
+        "*roost.logs.dir*; _~/.local/state_ stands for\n\tan unset *XDG_STATE_HOME*.\n\n"
+        "_$XDG_RUNTIME_DIR/roost_\n\tSockets of living runs, and leases of ports.\n\n"
+        "# SEE ALSO\n\n"
+        "*ray*(1), *torchrun*(1), *srun*(1)");
     return ferror(stdout) != 0;
 }

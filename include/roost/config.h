@@ -31,6 +31,8 @@ struct roost_config_options {
     bool follow_defaults;
     /* Read what ROOST_MODE_MODEL_PARALLEL needs: actor, rollout, ... */
     bool reads_model;
+    /* Read it also if the file says `roost.mode: model-parallel`. */
+    bool follows_mode;
     /* The key of each line of a `text` that a program wrote. An error that mentions a second place names
      * this key instead of the line. */
     const char *const *line_keys;
@@ -62,6 +64,10 @@ ROOST_API const char *roost_config_text(const struct roost_config *config, size_
 
 /* cluster.num_nodes */
 ROOST_API int32_t roost_config_num_nodes(const struct roost_config *config);
+
+/* roost.mode: "hybrid", "model-parallel", or NULL if the file does not say it. It is for programs that plan
+ * as the file says; roost_plan_new plans as its options say. */
+ROOST_API const char *roost_config_mode(const struct roost_config *config);
 
 /* What the file says about the engine: "local", "ray", or NULL; the address of the Ray cluster to join, or
  * NULL; whether runs reserve their devices there. */

@@ -59,7 +59,8 @@ enum roost_code {
     X(INTERFACES, "interfaces") /* a network interface that differs from RLINF_COMM_NET_DEVICES */ \
     X(COUNTS, "counts")         /* accelerators of a node that Ray counts otherwise */             \
     X(NO_SHELL, "no-shell")     /* $NAME in a command that no shell reads */                       \
-    X(SWITCH, "switch")         /* a variable that changes which devices Ray shows */
+    X(SWITCH, "switch")         /* a variable that changes which devices Ray shows */              \
+    X(MODE, "mode")             /* sizes of a model that only model-parallel placement reads */
 
 enum roost_warning {
     ROOST_WARN_NONE = 0,

@@ -121,7 +121,8 @@ ROOST_API enum roost_code roost_plan_check_texts(const struct roost_config *conf
                                                  struct roost_report *report,
                                                  struct roost_error *err) ROOST_MUST_USE;
 
-/* Warns about what is valid but looks like a mistake: idle accelerators, env_configs that reach no process. */
+/* Warns about what is valid but looks like a mistake: idle accelerators, env_configs that reach no process,
+ * sizes of a model that only model-parallel placement reads. */
 ROOST_API void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
                                  const struct roost_cluster *cluster, struct roost_report *report);
 

@@ -18,14 +18,15 @@ struct roost_text_style {
     bool has_color; /* use colours */
 };
 
-/* One JSON document with everything that the plan holds. `component` (NULL = all) selects one, which must
- * exist. ROOST_ERR_IO: `write` returned false. ROOST_ERR_MEMORY: there is not enough memory. */
+/* One JSON document with everything that the plan holds. `component` (NULL = all) selects some, which must
+ * exist: a name, or names with commas between ("actor,rollout"). ROOST_ERR_IO: `write` returned false. ROOST_ERR_MEMORY: there is not enough memory. */
 ROOST_API enum roost_code roost_render_plan_json(const struct roost_plan *plan,
                                                  const struct roost_cluster *cluster,
                                                  const char *component, roost_write_fn write,
                                                  void *ctx) ROOST_MUST_USE;
 
-/* The same as a table. Rows that differ only in their ranks are folded into one. */
+/* The same as a table. Rows that differ only in their ranks are folded into one. Below it stand the
+ * accelerators that carry several processes, and those that carry none. */
 ROOST_API enum roost_code roost_render_plan_text(const struct roost_plan *plan,
                                                  const struct roost_cluster *cluster,
                                                  const char *component,

@@ -230,7 +230,19 @@ PyObject *binding_view(PyObject *module, PyObject *args)
     return bytes;
 }
 
+static PyObject *get_simulated(PyObject *self, void *closure)
+{
+    char text[ROOST_SIMULATED_MAX];
+    bool is_simulated;
+    (void)closure;
+    Py_BEGIN_ALLOW_THREADS;
+    is_simulated = roost_simulated_text(cluster_value(self), text);
+    Py_END_ALLOW_THREADS;
+    return is_simulated ? PyUnicode_FromString(text) : Py_NewRef(Py_None);
+}
+
 static PyGetSetDef fields[] = {
+    {"simulated", get_simulated, NULL, "what of it this machine does not have, or None", NULL},
     {"groups", get_groups, NULL, "(label, hardware type or None, node ranks, how many ranks)",
      NULL},
     {"accelerator_counts", get_counts, NULL, "accelerators of a node, each number once", NULL},

@@ -25,16 +25,42 @@ static PyObject *decode(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+/* Takes `hint`; "--cluster 2x8" becomes "Cluster(cluster='2x8')". */
+static PyObject *replace_cluster(PyObject *hint)
+{
+    static const char option[] = "--cluster ";
+    const char *text = hint ? PyUnicode_AsUTF8AndSize(hint, NULL) : NULL;
+    const char *at = text ? strstr(text, option) : NULL;
+    const char *spec = at ? at + sizeof option - 1 : NULL;
+    size_t len = spec ? strspn(spec, "0123456789x%d") : 0;
+    if (hint && !text)
+        PyErr_Clear(); /* text that is not Unicode has no option in it */
+    if (!spec || len == 0)
+        return hint;
+    PyObject *before = PyUnicode_FromStringAndSize(text, at - text);
+    PyObject *name = PyUnicode_FromStringAndSize(spec, (Py_ssize_t)len);
+    PyObject *said =
+        before && name ? PyUnicode_FromFormat("%UCluster(cluster='%U')%s", before, name, spec + len)
+                       : NULL;
+    Py_XDECREF(before);
+    Py_XDECREF(name);
+    Py_DECREF(hint);
+    return said;
+}
+
 PyObject *python_words(PyObject *module, PyObject *hint)
 {
     static const char *const words[][2] = {
         {"--mode hybrid", "HybridComponentPlacement"},
+        {"write 'mode: model-parallel' (or hybrid) below 'roost:', or pass --mode",
+         "plan with ModelParallelComponentPlacement"},
         {"or pass it as key=value", "or set it in the config that is passed"},
         {"pass the file as --cluster", "pass the file as cluster= to Cluster"},
         {"pass --hydra", "pass the config that Hydra has composed"},
         {"pass --cluster 2x8, a snapshot, or local",
          "pass cluster='2x8', a snapshot, or 'local' to Cluster"},
         {"drop --cluster and", "drop cluster= and"},
+        {"--engine ray uses", "Cluster(engine='ray') uses"},
     };
     (void)module;
     Py_INCREF(hint);
@@ -47,7 +73,7 @@ PyObject *python_words(PyObject *module, PyObject *hint)
         Py_DECREF(hint);
         hint = said;
     }
-    return hint;
+    return replace_cluster(hint);
 }
 
 static PyObject *hint_text(const char *hint)

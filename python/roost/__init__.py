@@ -10,7 +10,11 @@ The names are RLinf's, the answers are the C planner's:
 1 1 ['0', '1']
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence as _Sequence
+from sys import version_info as _version_info
+
+if _version_info < (3, 11):
+    raise ImportError("roost needs Python 3.11 or later, and this is Python %d.%d.%d" % _version_info[:3])
 
 from roost import _roost
 from roost._plan.component import ComponentPlacement, HybridComponentPlacement, ModelParallelComponentPlacement
@@ -31,7 +35,7 @@ from roost._work.group import WorkerGroup
 from roost._work.managers import CollectiveManager, DeviceLockManager, NodeManager, PortLockManager, WorkerManager
 from roost._work.worker import Worker
 
-Sequence.register(Placements)
+_Sequence.register(Placements)
 
 __version__ = _roost.version
 

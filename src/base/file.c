@@ -221,3 +221,9 @@ ssize_t file_read_at(int fd, void *bytes, size_t len, int64_t from)
     }
     return (ssize_t)done;
 }
+
+bool file_is_directory(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}

@@ -8,6 +8,9 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
+/* Whether there is a folder of this name. */
+bool file_is_directory(const char *path);
+
 /* Reads all of `path` ("-" = standard input) into the arena, NUL-terminated. A file of more than `limit`
  * bytes is an error; reading stops there. False after reporting why. */
 bool file_read(struct arena *arena, const char *path, size_t limit, struct diag *diag,

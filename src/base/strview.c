@@ -144,7 +144,8 @@ static size_t distance(struct strview a, struct strview b)
 const char *nearest_word(struct strview text, const char *const *words)
 {
     const char *best = NULL;
-    size_t best_distance = text.len / 3 + 2; /* three slips in four letters are another word */
+    size_t best_distance =
+        text.len / 3 + (text.len != 3 && text.len != 4 ? 2 : 1); /* of four letters one slip */
     for (; *words; words++) {
         struct strview word = sv_from(*words);
         size_t d = distance(text, word), longer = text.len > word.len ? text.len : word.len;
@@ -164,6 +165,18 @@ static bool is_letter(char c)
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
+}
+
+bool list_has(const char *list, const char *name)
+{
+    for (struct strview rest = sv_from(list);;) {
+        size_t comma = sv_find(rest, ',', 0);
+        if (sv_is(sv_sub(rest, 0, comma), name))
+            return true;
+        if (comma == rest.len)
+            return false;
+        rest = sv_sub(rest, comma + 1, rest.len);
+    }
 }
 
 bool is_name(struct strview text)

@@ -51,6 +51,9 @@ struct quote quote(struct strview view);
  * worth suggesting. */
 const char *nearest_word(struct strview text, const char *const *words);
 
+/* Whether a list "a,b,c" has this name. */
+bool list_has(const char *list, const char *name);
+
 /* Names of components, labels, groups and workers: [A-Za-z0-9_][A-Za-z0-9_.-]{0,62} */
 bool is_name(struct strview text);
 

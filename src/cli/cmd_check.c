@@ -131,6 +131,9 @@ const struct command cmd_check = {
         "suggested fix. With a cluster (--cluster, ROOST_CLUSTER or roost.cluster in the config)\n"
         "it also checks that every component fits. The exit status is 0, 3 for an invalid config,\n"
         "or 4 for a config that does not fit the cluster. Warnings do not change it.",
+    .exits = PLANNING_EXITS,
+    .examples = "roost check train.yaml\n"
+                "roost check train.yaml --cluster 2x8 cluster.num_nodes=2",
     .options = options,
     .run = run,
 };

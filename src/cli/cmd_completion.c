@@ -48,6 +48,7 @@ const struct command cmd_completion = {
         "eval \"$(roost completion bash)\" in bash, the same with zsh in zsh (after compinit), or\n"
         "roost completion fish | source in fish. An installed roost has these scripts where\n"
         "shells look for them.",
+    .examples = "eval \"$(roost completion bash)\"",
     .options = options,
     .run = run,
 };

@@ -52,6 +52,8 @@ const struct command cmd_groups = {
         "do not divide evenly, engines that cross a node boundary and missing CPUs are errors.\n"
         "Nothing is reserved, and no cluster needs to exist. Without one, every node has\n"
         "num_gpus_per_node GPUs.",
+    .exits = PLANNING_EXITS,
+    .examples = "roost groups slime.yaml --cluster 2x8",
     .options = options,
     .run = run,
 };

@@ -223,9 +223,11 @@ const struct command cmd_logs = {
     .takes_ended_runs = true,
     .details =
         "Prints the lines that the workers of a run have written, in the order of time: standard\n"
-        "output of workers to standard output, and standard error to standard error. RUN is the "
-        "id\n"
-        "of a run or the beginning of one; the default is the newest run.",
+        "output of workers to standard output, and standard error to standard error. RUN is the\n"
+        "id of a run or the beginning of one; the default is the newest run.",
+    .examples = "roost logs -f\n"
+                "roost logs --since 10m --timestamps --grep error\n"
+                "roost logs 4by53t --component actor --ranks 0-3",
     .options = options,
     .letters = letters,
     .run = run,

@@ -9,16 +9,21 @@
 #include "render/plan_json.h"
 #include "render/stream.h"
 
-static int refuse_component(const struct roost_plan *plan, const struct invocation *invocation,
-                            const char *name)
+/* Refuses --component when it names one that is not placed. Returns 0 or an exit status. */
+static int check_components(const struct roost_plan *plan, const struct invocation *invocation,
+                            const char *const *wanted)
 {
     size_t count = roost_plan_component_count(plan);
+    for (; *wanted && roost_plan_find(plan, *wanted); wanted++)
+        continue;
+    if (!*wanted)
+        return 0;
     const char **names = calloc(count + 1, sizeof *names);
     for (size_t i = 0; names && i < count; i++)
         names[i] = roost_plan_component(plan, i)->name;
-    const char *near = names ? nearest_word(sv_from(name), names) : NULL;
+    const char *near = names ? nearest_word(sv_from(*wanted), names) : NULL;
     int status = output_refuse(invocation, "this config places no component '%s'%s%s%s",
-                               quote(sv_from(name)).text, near ? "; did you mean '" : "",
+                               quote(sv_from(*wanted)).text, near ? "; did you mean '" : "",
                                near ? near : "", near ? "'?" : "");
     free(names);
     return status;
@@ -64,17 +69,17 @@ static enum roost_code print_commands_text(const struct invocation *invocation,
     return stream_end(&stream);
 }
 
-/* Prints the commands of the plan, or of one component. Returns the exit status. */
+/* Prints the commands of the plan, or of some components: `names`, and joined in `component`. Returns the exit status. */
 static int print_commands(const struct planning *planning, const struct invocation *invocation,
-                          const char *component)
+                          const char *component, char **names, size_t name_count)
 {
     struct launch_options options = {
         .config = planning->config,
         .cluster = planning->cluster,
         .plan = planning->plan,
         .env = (const char *const *)invocation->env,
-        .components = &component,
-        .component_count = component ? 1 : 0,
+        .components = (const char *const *)names,
+        .component_count = name_count,
         .is_command_optional = true,
     };
     /* The local engine is always here; where Ray puts rank 0 is not known before. */
@@ -105,13 +110,15 @@ static int print_commands(const struct planning *planning, const struct invocati
 
 /* --- the plan --- */
 
-static int print(const struct planning *planning, const struct invocation *invocation)
+static int print_names(const struct planning *planning, const struct invocation *invocation,
+                       const char *component, char **names, size_t name_count)
 {
-    const char *component = option_value(invocation, "component");
-    if (component && !roost_plan_find(planning->plan, component))
-        return refuse_component(planning->plan, invocation, component);
+    int status =
+        names ? check_components(planning->plan, invocation, (const char *const *)names) : 0;
+    if (status)
+        return status;
     if (option_is_on(invocation, "commands"))
-        return print_commands(planning, invocation, component);
+        return print_commands(planning, invocation, component, names, name_count);
     if (option_is_on(invocation, "json"))
         return output_status(roost_render_plan_json(planning->plan, planning->cluster, component,
                                                     output_write, &output_stdout),
@@ -120,6 +127,18 @@ static int print(const struct planning *planning, const struct invocation *invoc
     return output_status(roost_render_plan_text(planning->plan, planning->cluster, component,
                                                 &style, output_write, &output_stdout),
                          0);
+}
+
+static int print(const struct planning *planning, const struct invocation *invocation)
+{
+    const char *component = option_value(invocation, "component");
+    size_t count = 0;
+    char **names = component ? split_names(component, &count) : NULL;
+    if (component && !names)
+        return output_status(ROOST_ERR_MEMORY, EXIT_SYSTEM);
+    int status = print_names(planning, invocation, component, names, count);
+    free(names);
+    return status;
 }
 
 static int refuse_without_cluster(const struct planning *planning,
@@ -154,7 +173,7 @@ static const struct cli_option options[] = {
     PLANNING_OPTIONS,
     {"engine", "ENGINE", "ray: plan against the live Ray cluster; local (default): ask none"},
     {"wait", "SECONDS", "how long to wait for nodes of the live cluster (600)"},
-    {"component", "NAME", "show only this component"},
+    {"component", "NAMES", "show only these components (a,b)"},
     {"commands", NULL, "show the command and the variables of every process"},
     {0},
 };
@@ -168,6 +187,10 @@ const struct command cmd_plan = {
         "prints a table, or JSON with every field. The cluster comes from --cluster,\n"
         "ROOST_CLUSTER or roost.cluster in the config. Nothing is started, and the cluster does\n"
         "not need to exist.",
+    .exits = PLANNING_EXITS,
+    .examples = "roost plan train.yaml --cluster 2x8\n"
+                "roost plan train.yaml --cluster 2x8 --component actor,rollout --json\n"
+                "roost plan train.yaml --engine ray --commands",
     .options = options,
     .run = run,
 };

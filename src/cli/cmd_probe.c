@@ -58,6 +58,8 @@ const struct command cmd_probe = {
         "against it on any machine. RAY_ADDRESS selects the Ray cluster; the default is the one\n"
         "that this user runs here. roost asks Ray through ROOST_PYTHON, or through the Python\n"
         "beside the program.",
+    .examples = "roost probe\n"
+                "roost probe --engine ray --json > cluster.json",
     .options = options,
     .run = run,
 };

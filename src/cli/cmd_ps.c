@@ -122,6 +122,8 @@ const struct command cmd_ps = {
     .details =
         "Lists the runs of this user that are alive on this machine, newest first. If a run\n"
         "crashed, roost ends what is left of it and lists it with --all.",
+    .examples = "roost ps --all\n"
+                "roost ps --json",
     .options = options,
     .run = run,
     .letters = letters,

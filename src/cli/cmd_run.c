@@ -18,27 +18,6 @@
 
 /* --- options --- */
 
-/* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
-static char **split_names(const char *text, size_t *out_count)
-{
-    size_t len = strlen(text), count = 1;
-    for (const char *at = text; *at; at++)
-        count += *at == ',';
-    char **names = malloc((count + 1) * sizeof *names + len + 1);
-    if (!names)
-        return NULL;
-    char *copy = (char *)(names + count + 1);
-    memcpy(copy, text, len + 1);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = copy;
-        copy += strcspn(copy, ",");
-        *copy++ = '\0';
-    }
-    names[count] = NULL;
-    *out_count = count;
-    return names;
-}
-
 static int read_options(const struct invocation *invocation, struct roost_run_options *options,
                         char ***out_names)
 {
@@ -110,17 +89,9 @@ static int make_view(const struct planning *planning, struct text *view)
 /* One line when the plan asks for more than this machine has. */
 static void say_simulated(const struct planning *planning)
 {
-    struct roost_cluster_options local = {.text = "local"};
-    struct roost_cluster *here = roost_cluster_new(&local, NULL, NULL);
-    int32_t nodes = roost_cluster_node_count(planning->cluster);
-    int64_t wanted = roost_cluster_accelerator_count(planning->cluster);
-    int64_t there = here ? roost_cluster_accelerator_count(here) : 0;
-    roost_cluster_free(here);
-    if (nodes > 1 || wanted > there)
-        output_say(
-            "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld",
-            nodes, nodes == 1 ? "" : "s", (long long)wanted, wanted == 1 ? "" : "s",
-            (long long)there);
+    char text[ROOST_SIMULATED_MAX];
+    if (roost_simulated_text(planning->cluster, text))
+        output_say("%s", text);
 }
 
 /* --- the run --- */
@@ -400,6 +371,11 @@ const struct command cmd_run = {
         "fails, roost stops the others. COMMAND is for the one component whose launch settings\n"
         "have no command. Nothing of a run survives it, however it ends. The exit status is that\n"
         "of the process that failed first.",
+    .exits = "that of the process that failed first, 128 and its number for a signal; "
+             "otherwise\n" PLANNING_EXITS,
+    .examples = "roost run train.yaml\n"
+                "roost run train.yaml --cluster 1x4 --component actor -- ./train.sh\n"
+                "roost run train.yaml --engine ray",
     .options = options,
     .run = run,
     .letters = letters,

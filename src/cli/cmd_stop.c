@@ -63,6 +63,8 @@ const struct command cmd_stop = {
         "Asks every process of the run to end, kills the rest after the grace of the run, and\n"
         "waits until all have ended. RUN is an id or the beginning of one; the default is the\n"
         "newest run.",
+    .examples = "roost stop\n"
+                "roost stop 4by53t --now",
     .options = options,
     .run = run,
 };

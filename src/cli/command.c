@@ -14,9 +14,9 @@
 enum { OPTIONS_MAX = 32, FIRST_OPTION = 256 };
 
 /* The program looks names up here; help, man page and shell completion are made from it. */
-const struct command *const commands[] = {&cmd_check,      &cmd_plan, &cmd_groups, &cmd_probe,
-                                          &cmd_run,        &cmd_ps,   &cmd_logs,   &cmd_stop,
-                                          &cmd_completion, NULL};
+const struct command *const commands[] = {&cmd_check,      &cmd_plan,    &cmd_groups, &cmd_probe,
+                                          &cmd_run,        &cmd_ps,      &cmd_logs,   &cmd_stop,
+                                          &cmd_completion, &cmd_version, NULL};
 
 const char *option_value(const struct invocation *invocation, const char *name)
 {
@@ -88,6 +88,26 @@ int option_ranks(const struct invocation *invocation, struct arena *arena, struc
         return output_refuse(invocation, "--ranks: %s", err.message);
     *out_ranks = out;
     return 0;
+}
+
+char **split_names(const char *text, size_t *out_count)
+{
+    size_t len = strlen(text), count = 1;
+    for (const char *at = text; *at; at++)
+        count += *at == ',';
+    char **names = malloc((count + 1) * sizeof *names + len + 1);
+    if (!names)
+        return NULL;
+    char *copy = (char *)(names + count + 1);
+    memcpy(copy, text, len + 1);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = copy;
+        copy += strcspn(copy, ",");
+        *copy++ = '\0';
+    }
+    names[count] = NULL;
+    *out_count = count;
+    return names;
 }
 
 /* --- parsing and help --- */
@@ -261,10 +281,23 @@ char option_letter(const struct command *command, const struct cli_option *optio
     return 0;
 }
 
+/* A title and its lines, set in; nothing for NULL. */
+static void put_lines(const char *title, const char *lines)
+{
+    if (!lines)
+        return;
+    printf("\n%s\n", title);
+    for (const char *line = lines; *line;) {
+        int len = (int)strcspn(line, "\n");
+        printf("  %.*s\n", len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
 void command_help(const struct command *command)
 {
-    printf("usage: roost %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
-           command->details);
+    printf("usage: roost %s%s%s\n\n%s\n\noptions:\n", command->name, command->usage[0] ? " " : "",
+           command->usage, command->details);
     for (const struct cli_option *it = command->options; it->name; it++) {
         char left[64];
         char letter[8] = "";
@@ -275,4 +308,7 @@ void command_help(const struct command *command)
         printf("  %-28s %s\n", left, it->help);
     }
     printf("  %-28s %s\n", "-h, --help", "show this help");
+    put_lines("exit status:",
+              command->exits ? command->exits : "0 done, 2 wrong usage, 5 the system failed");
+    put_lines("examples:", command->examples);
 }

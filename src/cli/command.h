@@ -29,6 +29,8 @@ struct command {
     const char *summary;              /* one line, no full stop */
     const char *usage;                /* after "roost NAME" */
     const char *details;              /* paragraphs for --help and the man page */
+    const char *exits;                /* its exit statuses, lines; NULL = those of any command */
+    const char *examples;             /* command lines, one per line; NULL = none */
     const struct cli_option *options; /* ends with a NULL name */
     int (*run)(const struct invocation *invocation);
     const struct option_letter *letters; /* ends with a 0; NULL = none */
@@ -61,6 +63,9 @@ int option_seconds(const struct invocation *invocation, const char *name, int32_
 int option_ranks(const struct invocation *invocation, struct arena *arena, struct rankset *out,
                  const struct rankset **out_ranks);
 
+/* The names in "a,b,c", NULL-terminated in memory that the caller frees; NULL without memory. */
+char **split_names(const char *text, size_t *out_count);
+
 /* The short form of an option, 0 = none. */
 char option_letter(const struct command *command, const struct cli_option *option);
 
@@ -77,6 +82,11 @@ enum { COMMANDS_MAX = 32 };
 /* All commands, NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
 extern const struct command cmd_check, cmd_completion, cmd_groups, cmd_logs, cmd_plan, cmd_probe,
-    cmd_ps, cmd_run, cmd_stop;
+    cmd_ps, cmd_run, cmd_stop, cmd_version;
+
+/* The exit statuses of commands that read a config. */
+#define PLANNING_EXITS                                                                             \
+    "0 done, 2 wrong usage, 3 the config is invalid, 4 it does not fit the cluster,\n"             \
+    "5 the system failed"
 
 #endif

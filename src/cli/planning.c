@@ -149,10 +149,14 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
         return status;
     struct roost_config_options wanted = {
         .reads_model = plan_options.mode == ROOST_MODE_MODEL_PARALLEL,
+        .follows_mode = !option_value(invocation, "mode"),
         .takes_placement_groups_alone = options->takes_placement_groups_alone,
     };
     if (!read_config(planning, invocation, wanted, &cluster))
         return 0;
+    const char *mode = wanted.follows_mode ? roost_config_mode(planning->config) : NULL;
+    if (mode && strcmp(mode, "model-parallel") == 0)
+        plan_options.mode = ROOST_MODE_MODEL_PARALLEL;
     if (wants_ray(invocation, options->is_for_run, planning->config, cluster)) {
         /* Nodes may take minutes to come: do not wait for them with a config that is wrong anyway. */
         if (options->check && roost_report_exit(planning->report) == 0)

@@ -7,7 +7,7 @@
 /* Options that every planning command takes. */
 #define PLANNING_OPTIONS                                                                           \
     {"cluster", "X", "plan against X: a spec (2x8), a snapshot file, or local"},                   \
-        {"mode", "MODE", "hybrid (default) or model-parallel"},                                    \
+        {"mode", "MODE", "hybrid or model-parallel; default: roost.mode, or hybrid"},              \
         {"no-isolate", NULL, "let every process see all accelerators of its node"},                \
         {"hydra", NULL, "follow the config's defaults list, from files beside it"},                \
         {"json", NULL, "print JSON"}, {"color", "WHEN", "auto (default), always or never"}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "config/defaults.h"
 #include "config/model_settings.h"
 #include "config/override.h"
@@ -81,11 +82,14 @@ static bool load_tree(struct roost_config *config, const struct roost_config_opt
         diag_hint(diag, "start it with 'cluster:', and indent what belongs to the cluster below");
         return false;
     }
+    struct overrides overrides = {0};
+    if (options->override_count && !overrides_init(&overrides, &config->arena, options->overrides,
+                                                   options->override_count, diag))
+        return false;
     if (options->follow_defaults)
-        root = defaults_compose(&config->arena, options->path, root, diag);
-    if (root && options->override_count)
-        root =
-            override_apply(&config->arena, root, options->overrides, options->override_count, diag);
+        root = defaults_compose(&config->arena, options->path, root, &overrides, diag);
+    if (root)
+        root = overrides_apply(&overrides, &config->arena, root, diag);
     config->is_layered = options->follow_defaults || options->override_count;
     config->root = root;
     return root != NULL;
@@ -114,6 +118,27 @@ static bool has_placement_groups(const struct node *root)
     return roost && roost->kind == NODE_MAPPING && node_get(roost, SV("groups"));
 }
 
+/* How many accelerators a copy of rollout's model takes. Only plain numbers count: without model-parallel
+ * placement nobody asks what else these keys say. */
+static void note_rollout_size(struct roost_config *config)
+{
+    enum { SIZE_MOST = 1024 };
+    static const char *const keys[] = {"tensor_parallel_size", "pipeline_parallel_size"};
+    const struct node *rollout = node_get(config->root, SV("rollout"));
+    config->rollout_size = 1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct node *node =
+            rollout && rollout->kind == NODE_MAPPING ? node_get(rollout, sv_from(keys[i])) : NULL;
+        int64_t size;
+        if (!node || node->kind != NODE_SCALAR ||
+            number_parse(node->text, SIZE_MOST, &size) != NUMBER_OK || size < 2)
+            continue;
+        if (config->rollout_size == 1)
+            config->rollout_at = node_place(node);
+        config->rollout_size *= size;
+    }
+}
+
 static void read_sections(struct roost_config *config, const struct roost_config_options *options,
                           struct diag *diag)
 {
@@ -122,6 +147,7 @@ static void read_sections(struct roost_config *config, const struct roost_config
         .arena = &config->arena,
         .diag = diag,
         .is_composed = options->is_composed,
+        .leaves_defaults = !options->follow_defaults,
         .resolver = {.arena = &config->arena,
                      .root = config->root,
                      .env = options->env,
@@ -154,7 +180,9 @@ static void read_sections(struct roost_config *config, const struct roost_config
     const struct node *roost = read_key(&reader, config->root, "roost");
     if (roost)
         section_roost(&reader, roost);
-    if (options->reads_model)
+    config->is_mode_chosen = !options->follows_mode;
+    note_rollout_size(config);
+    if (options->reads_model || (options->follows_mode && config->is_model_parallel))
         config->model = model_settings_read(&reader);
 }
 
@@ -215,6 +243,13 @@ const char *roost_config_text(const struct roost_config *config, size_t *out_len
 int32_t roost_config_num_nodes(const struct roost_config *config)
 {
     return config->num_nodes;
+}
+
+const char *roost_config_mode(const struct roost_config *config)
+{
+    if (!config->has_mode)
+        return NULL;
+    return config->is_model_parallel ? "model-parallel" : "hybrid";
 }
 
 const char *roost_config_engine(const struct roost_config *config)

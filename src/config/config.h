@@ -129,6 +129,11 @@ struct roost_config {
     struct place cluster_at;
     enum engine engine;      /* roost.engine */
     bool has_engine;         /* the file says it */
+    bool is_model_parallel;  /* roost.mode: model-parallel */
+    bool has_mode;           /* the file says it */
+    bool is_mode_chosen;     /* whoever reads the config chose a mode: the file's does not count */
+    struct place rollout_at; /* of the first size of rollout's model that is written */
+    int64_t rollout_size; /* accelerators of one copy of it, as far as plain numbers say; else 1 */
     const char *ray_address; /* roost.ray.address or NULL */
     bool is_unreserved;      /* roost.ray.reserve: false */
     struct word logs_dir;    /* roost.logs.dir, relative to the config; empty = not set */

@@ -74,7 +74,7 @@ TEST(variables_that_were_read_are_known_by_name)
 TEST(overrides_are_part_of_the_config)
 {
     static const char *const overrides[] = {"cluster.num_nodes=5",
-                                            "cluster.component_placement.env=0-3"};
+                                            "+cluster.component_placement.env=0-3"};
     struct roost_config_options options = {.path = "x",
                                            .text = GOOD,
                                            .text_len = sizeof GOOD - 1,

@@ -3,17 +3,28 @@
  * Words: an entry is `name`, `group/name` or `group: name`, with `@package` saying where its content
  * goes (default: the group, with dots), below the package of the file that names it; `_self_` is the
  * file the list stands in, last when it is not named. Groups are relative to that of the file, unless
- * they start with "/". `override`, interpolated and missing entries are not composed, and that is
+ * they start with "/". A choice is an override `group=name`: it replaces the name of that group's entry,
+ * wherever the entry stands. `override`, interpolated and missing entries are not composed, and that is
  * said. */
 #include "config/defaults.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "config/yaml_load.h"
 
 enum { FILES_MAX = 64, NESTED_MAX = 8, FILE_BYTES_MAX = 1024 * 1024 };
+
+/* A group choice of the command line. */
+struct choice {
+    struct place at;
+    struct strview group, package; /* package.at == NULL when none was written */
+    struct strview name;
+    bool is_added; /* "+group=name" */
+    bool is_used;
+};
 
 struct composer {
     struct arena *arena;
@@ -21,6 +32,8 @@ struct composer {
     struct strview folder; /* of the primary config, with its last "/" */
     int files;
     int depth;
+    struct choice *choices;
+    int choice_count;
 };
 
 /* One entry of a defaults list, taken apart. */
@@ -32,6 +45,7 @@ struct entry {
     struct strview package; /* what stood behind "@"; at == NULL when nothing did */
     bool is_self;
     bool is_optional;
+    bool is_chosen;      /* by a choice */
     const char *refusal; /* why it is not composed, or NULL */
 };
 
@@ -219,6 +233,12 @@ static struct node *load_entry(struct composer *composer, const struct entry *en
     const char *path = group.at ? path_of(composer, entry, group) : NULL;
     if (!path)
         return NULL;
+    if (access(path, R_OK) != 0 && entry->is_chosen) {
+        diag_error(composer->diag, ROOST_ERR_REFERENCE, entry->at, "there is no file '%s'",
+                   quote(sv_from(path)).text);
+        diag_hint(composer->diag, "choose a file of that folder, without its '.yaml'");
+        return NULL;
+    }
     if (access(path, R_OK) != 0) {
         if (!entry->is_optional)
             diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry->at,
@@ -254,6 +274,95 @@ static struct node *place_self(struct composer *composer, struct node *root, str
 }
 
 /* The file `root` of `group` with all that its defaults name, put together below `package`. */
+/* --- choices --- */
+
+/* The choice that stands in an override; false when it is none: its key is no folder beside the config. */
+static bool read_choice(struct composer *composer, const struct override_word *word,
+                        struct choice *out)
+{
+    struct strview text = word->text;
+    bool is_added = sv_starts(text, "+");
+    size_t equals = sv_find(text, '=', 0);
+    struct strview key = sv_sub(text, is_added ? 1 : 0, equals);
+    size_t sign = sv_find(key, '@', 0);
+    *out = (struct choice){.at = word->at, .group = sv_sub(key, 0, sign), .is_added = is_added};
+    if (equals == text.len || !is_inside(out->group))
+        return false;
+    if (sign < key.len)
+        out->package = sv_sub(key, sign + 1, key.len);
+    out->name = sv_trim(sv_sub(text, equals + 1, text.len));
+    out->at.length = (int32_t)text.len;
+    struct strview folder = join(composer, composer->folder, '/', out->group);
+    return folder.at && file_is_directory(folder.at);
+}
+
+/* Takes the overrides that are choices. */
+static void take_choices(struct composer *composer, struct overrides *overrides)
+{
+    composer->choices = arena_array(composer->arena, struct choice, overrides->count);
+    if (!composer->choices) {
+        diag_nomem(composer->diag);
+        return;
+    }
+    for (size_t i = 0; i < overrides->count; i++) {
+        struct choice choice;
+        if (!read_choice(composer, &overrides->words[i], &choice))
+            continue;
+        overrides->words[i].is_taken = true;
+        if (!is_inside(choice.name)) {
+            diag_error(composer->diag, ROOST_ERR_REFERENCE, choice.at,
+                       "'%s' is a group of files, and '%s' is not the name of one",
+                       quote(choice.group).text, quote(choice.name).text);
+            diag_hint(composer->diag, "choose a file of that folder, without its '.yaml'");
+        } else {
+            composer->choices[composer->choice_count++] = choice;
+        }
+    }
+}
+
+/* Puts the last choice for the entry's group in the entry's place. */
+static void choose(struct composer *composer, struct entry *entry, struct strview here)
+{
+    if (entry->is_self || entry->group.len == 0)
+        return;
+    struct strview group =
+        entry->is_absolute ? entry->group : join(composer, here, '/', entry->group);
+    for (int i = 0; group.at && i < composer->choice_count; i++) {
+        struct choice *choice = &composer->choices[i];
+        if (choice->is_added || !sv_equal(choice->group, group) ||
+            (choice->package.at && !sv_equal(choice->package, entry->package)))
+            continue;
+        choice->is_used = entry->is_chosen = true;
+        entry->name = choice->name;
+        entry->at = choice->at;
+        entry->refusal = NULL;
+    }
+}
+
+/* An entry that "+group=name" adds behind those of the config. */
+static struct entry added_entry(struct choice *choice)
+{
+    choice->is_used = true;
+    return (struct entry){.at = choice->at,
+                          .group = choice->group,
+                          .is_absolute = true,
+                          .name = choice->name,
+                          .package = choice->package,
+                          .is_chosen = true};
+}
+
+static void refuse_unused(struct composer *composer)
+{
+    for (int i = 0; i < composer->choice_count; i++) {
+        const struct choice *choice = &composer->choices[i];
+        if (choice->is_used)
+            continue;
+        diag_error(composer->diag, ROOST_ERR_REFERENCE, choice->at,
+                   "no entry of 'defaults' is of the group '%s'", quote(choice->group).text);
+        diag_hint(composer->diag, "write '+' before it to add one");
+    }
+}
+
 static struct node *compose(struct composer *composer, struct node *root, struct strview group,
                             struct strview package)
 {
@@ -272,10 +381,14 @@ static struct node *compose(struct composer *composer, struct node *root, struct
     size_t said = composer->diag->errors;
     for (int32_t i = 0; i <= defaults->count; i++) {
         struct entry entry = {.is_self = true};
-        if (i < defaults->count)
+        if (i < defaults->count) {
             entry = read_entry(defaults->items[i]);
-        else if (has_self)
+            choose(composer, &entry, group);
+        } else if (has_self) {
             break;
+        }
+        if (entry.is_chosen && sv_is(entry.name, "null"))
+            continue;
         if (entry.refusal) {
             diag_warn(composer->diag, ROOST_WARN_NOT_COMPOSED, entry.at,
                       "this entry is not composed: %s", entry.refusal);
@@ -297,11 +410,26 @@ static struct node *compose(struct composer *composer, struct node *root, struct
 }
 
 struct node *defaults_compose(struct arena *arena, const char *path, struct node *root,
-                              struct diag *diag)
+                              struct overrides *overrides, struct diag *diag)
 {
     struct strview folder = sv_from(path);
     while (folder.len && folder.at[folder.len - 1] != '/')
         folder.len--;
     struct composer composer = {.arena = arena, .diag = diag, .folder = folder};
-    return compose(&composer, root, SV(""), SV(""));
+    size_t said = diag->errors;
+    if (overrides && overrides->count)
+        take_choices(&composer, overrides);
+    struct node *all = compose(&composer, root, SV(""), SV(""));
+    for (int i = 0; all && i < composer.choice_count; i++) {
+        if (!composer.choices[i].is_added)
+            continue;
+        struct entry entry = added_entry(&composer.choices[i]);
+        struct node *content = load_entry(&composer, &entry, SV(""), SV(""));
+        all = content ? node_merge(arena, all, content) : all;
+        if (!all)
+            diag_nomem(diag);
+    }
+    if (all)
+        refuse_unused(&composer);
+    return diag->errors > said ? NULL : all;
 }

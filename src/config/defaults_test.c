@@ -37,7 +37,7 @@ static void check_compose(const char *yaml, const char *expected, const char *wa
     struct text got = TEXT_INIT, said = TEXT_INIT;
     load_text(&loaded, sv_from(yaml));
     struct node *root =
-        defaults_compose(&loaded.arena, path_of("main.yaml"), loaded.root, &loaded.diag);
+        defaults_compose(&loaded.arena, path_of("main.yaml"), loaded.root, NULL, &loaded.diag);
     if (root)
         put_node(&got, root);
     else

@@ -3,6 +3,14 @@
 
 #include "tests/tree_unit.h"
 
+static struct node *apply_words(struct loaded *loaded, const char *const *words, size_t count)
+{
+    struct overrides overrides;
+    if (!overrides_init(&overrides, &loaded->arena, words, count, &loaded->diag))
+        return NULL;
+    return overrides_apply(&overrides, &loaded->arena, loaded->root, &loaded->diag);
+}
+
 /* The tree with up to three overrides, and every error behind it. */
 static void check_override(const char *yaml, const char *const *overrides, size_t count,
                            const char *expected)
@@ -10,7 +18,7 @@ static void check_override(const char *yaml, const char *const *overrides, size_
     struct loaded loaded;
     struct text got = TEXT_INIT, kept = TEXT_INIT;
     load_text(&loaded, sv_from(yaml));
-    struct node *root = override_apply(&loaded.arena, loaded.root, overrides, count, &loaded.diag);
+    struct node *root = apply_words(&loaded, overrides, count);
     assert_non_null(root);
     put_node(&got, root);
     for (size_t i = 0; i < roost_report_count(loaded.report); i++) {
@@ -37,23 +45,29 @@ TEST(an_override_adds_replaces_and_merges)
 {
     static const char *const rows[][3] = {
         {"{a: 1}", "a=2", "{a: 2}"},
-        {"{a: 1}", "b=2", "{a: 1, b: 2}"},
+        {"{a: 1}", "+b=2", "{a: 1, b: 2}"},
         {"{a: {b: 1}}", "a.b=2", "{a: {b: 2}}"},
-        {"{a: {b: 1}}", "a.c=2", "{a: {b: 1, c: 2}}"},
-        {"{a: {b: 1}}", "x.y.z=2", "{a: {b: 1}, x: {y: {z: 2}}}"},
+        {"{a: {b: 1}}", "+a.c=2", "{a: {b: 1, c: 2}}"},
+        {"{a: {b: 1}}", "+x.y.z=2", "{a: {b: 1}, x: {y: {z: 2}}}"},
         {"{a: {b: 1}}", "a={c: 2}", "{a: {b: 1, c: 2}}"},
         {"{a: {b: 1}}", "a=5", "{a: 5}"},
-        {"{a: ~}", "a.b=1", "{a: {b: 1}}"},
+        {"{a: ~}", "+a.b=1", "{a: {b: 1}}"},
         {"{a: [1, 2]}", "a=[9]", "{a: [9]}"},
         {"{a: [1, 2]}", "a.1=9", "{a: [1, 9]}"},
         {"{a: [{b: 1}]}", "a.0.b=9", "{a: [{b: 9}]}"},
         {"{a.b: 1}", "a.b=2", "{a.b: 2}"}, /* a key that holds a dot is taken whole */
+        {"{a: 1}", "++a=2", "{a: 2}"},
+        {"{a: 1}", "++b=2", "{a: 1, b: 2}"},
+        {"{a: {b: 1}}", "+a={c: 2}", "{a: {b: 1, c: 2}}"},
+        {"{a: ~}", "+a=2", "{a: 2}"},
+        {"{a: 1}", "roost.engine=ray", "{a: 1, roost: {engine: ray}}"},
+        {"{a: 1}", "cluster.num_nodes=2", "{a: 1, cluster: {num_nodes: 2}}"},
         {"{a: 1}", "a=", "{a: ''}"},
         {"{a: 1}", "a=  ", "{a: ''}"},
         {"{a: 1}", "a='x y'", "{a: 'x y'}"},
         {"{a: 1}", "a=0-3:0-7", "{a: 0-3:0-7}"},
         {"{a: 1}", "a=b=c", "{a: b=c}"},
-        {"{a: 1}", "b=[&x 1, *x]", "{a: 1, b: [1, 1]}"},
+        {"{a: 1}", "+b=[&x 1, *x]", "{a: 1, b: [1, 1]}"},
     };
     check_rows(rows, ROWS(rows));
 }
@@ -64,7 +78,14 @@ TEST(a_wrong_override_is_said_and_left_out)
         {"{a: 1}", "a", "{a: 1} | usage 1:1: 'a' is not an override"},
         {"{a: 1}", "", "{a: 1} | usage 1:1: '' is not an override"},
         {"{a: 1}", "=2", "{a: 1} | usage 1:1: '=2' is not an override"},
-        {"{a: 1}", "+b=2", "{a: 1} | usage 1:1: '+b=2' is not an override"},
+        {"{a: 1}", "+=2", "{a: 1} | usage 1:1: '+=2' is not an override"},
+        {"{a: 1}", "+++b=2", "{a: 1, +b: 2}"},
+        {"{a: 1}", "b=2", "{a: 1} | reference 1:1: the config has no key 'b'"},
+        {"{a: {b: 1}}", "a.c=2", "{a: {b: 1}} | reference 1:1: the config has no key 'a.c'"},
+        {"{a: [{b: 1}]}", "a.0.c=2",
+         "{a: [{b: 1}]} | reference 1:1: the config has no key 'a.0.c'"},
+        {"{a: 1}", "+a=2", "{a: 1} | reference 1:2: the config has 'a' already"},
+        {"{a: {b: 1}}", "+a.b=2", "{a: {b: 1}} | reference 1:2: the config has 'a.b' already"},
         {"{a: 1}", "~a=", "{a: 1} | usage 1:1: '~a=' is not an override"},
         {"{a: 1}", ".a=2", "{a: 1} | usage 1:1: the key is not a dotted path"},
         {"{a: 1}", "b..c=2", "{a: 1} | usage 1:1: the key is not a dotted path"},
@@ -85,7 +106,7 @@ TEST(a_wrong_override_is_said_and_left_out)
 
 TEST(overrides_apply_in_order_and_errors_name_theirs)
 {
-    static const char *const three[] = {"a.b=1", "wrong", "a.b=3"};
+    static const char *const three[] = {"+a.b=1", "wrong", "a.b=3"};
     check_override("{}", three, 3, "{a: {b: 3}} | usage 2:1: 'wrong' is not an override");
 }
 
@@ -95,7 +116,7 @@ TEST(an_override_reaches_one_of_two_places_that_share_a_value)
     struct text got = TEXT_INIT;
     static const char *const override[] = {"b.x=2"};
     load_text(&loaded, SV("a: &m {x: 1}\nb: *m\n"));
-    put_node(&got, override_apply(&loaded.arena, loaded.root, override, 1, &loaded.diag));
+    put_node(&got, apply_words(&loaded, override, 1));
     assert_string_equal(text_string(&got), "{a: {x: 1}, b: {x: 2}}");
     text_release(&got);
     load_release(&loaded);
@@ -107,11 +128,11 @@ static size_t errors_of_depth(int parts)
     struct loaded loaded;
     struct text key = TEXT_INIT;
     for (int i = 0; i < parts; i++)
-        text_puts(&key, i ? ".k" : "k");
+        text_puts(&key, i ? ".k" : "+k");
     text_puts(&key, "=1");
     const char *const overrides[] = {text_string(&key)};
     load_text(&loaded, SV("{}"));
-    assert_non_null(override_apply(&loaded.arena, loaded.root, overrides, 1, &loaded.diag));
+    assert_non_null(apply_words(&loaded, overrides, 1));
     size_t errors = loaded.diag.errors;
     text_release(&key);
     load_release(&loaded);

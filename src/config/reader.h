@@ -12,8 +12,9 @@ struct reader {
     struct arena *arena;
     struct diag *diag;
     struct resolver resolver;
-    bool is_composed; /* see roost_config_options */
-    size_t cost;      /* of all that was read: see read_value */
+    bool is_composed;     /* see roost_config_options */
+    bool leaves_defaults; /* a `defaults` list is not followed */
+    size_t cost;          /* of all that was read: see read_value */
     struct slip {
         const struct node *mapping;
         const char *meant;

@@ -25,7 +25,10 @@ void say_missing(struct reader *reader, const struct node *mapping, const char *
         return;
     diag_error(reader->diag, ROOST_ERR_SCHEMA, node_place(mapping),
                "Missing fields '['%s']' detected in %s", key, what);
-    diag_hint(reader->diag, "add '%s:'", key);
+    if (reader->leaves_defaults && node_get(reader->config->root, SV("defaults")))
+        diag_hint(reader->diag, "it may be in a file that 'defaults' names: pass --hydra");
+    else
+        diag_hint(reader->diag, "add '%s:'", key);
 }
 
 static bool add_ranks(struct reader *reader, const struct node *node, struct rankset *out)

@@ -47,7 +47,8 @@ void section_roost(struct reader *reader, const struct node *roost)
 {
     if (!want_mapping(reader, roost, "'roost'"))
         return;
-    want_keys(reader, roost, KEYS("cluster", "engine", "launch", "logs", "ray", "groups"), "roost");
+    want_keys(reader, roost, KEYS("cluster", "engine", "mode", "launch", "logs", "ray", "groups"),
+              "roost");
     struct word cluster;
     const struct node *node = read_key(reader, roost, "cluster");
     if (node && read_word(reader, node, "'cluster'", &cluster)) {
@@ -59,6 +60,12 @@ void section_roost(struct reader *reader, const struct node *roost)
         reader->config->engine =
             (enum engine)read_choice(reader, node, "'engine'", KEYS("local", "ray"));
         reader->config->has_engine = true;
+    }
+    node = read_key(reader, roost, "mode");
+    if (node) {
+        reader->config->is_model_parallel =
+            read_choice(reader, node, "'mode'", KEYS("hybrid", "model-parallel")) == 1;
+        reader->config->has_mode = true;
     }
     node = read_key(reader, roost, "launch");
     if (node)

@@ -1,86 +1,23 @@
 /* advice.c - warnings about placements that are legal but look like mistakes. Reads a finished plan. */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "placement/plan.h"
-
-/* Marks every accelerator that a process holds; false without memory. */
-static bool mark_used(const struct roost_plan *plan, const struct roost_cluster *cluster,
-                      const int32_t *first_of_node, struct arena *scratch, uint8_t *is_used)
-{
-    for (int32_t c = 0; c < plan->component_count; c++) {
-        const struct roost_component *component = &plan->components[c];
-        bool *is_accelerator = arena_array(scratch, bool, component->node_group_count);
-        if (!is_accelerator)
-            return false;
-        for (int32_t g = 0; g < component->node_group_count; g++)
-            is_accelerator[g] = cluster_find_node_group(cluster, sv_from(component->node_groups[g]))
-                                    ->is_accelerator;
-        for (int32_t p = 0; p < component->world_size; p++) {
-            if (!is_accelerator[component->node_group[p]])
-                continue;
-            int32_t base = first_of_node[component->cluster_node_rank[p]];
-            for (int32_t i = component->first_hardware[p]; i < component->first_hardware[p + 1];
-                 i++)
-                is_used[base + component->hardware[i]] = 1;
-        }
-    }
-    return true;
-}
-
-/* "node 0: 6-7, node 3: 0", a few of them. */
-static void list_idle(struct text *out, const struct roost_cluster *cluster,
-                      const int32_t *first_of_node, const uint8_t *is_used)
-{
-    enum { NODES_SHOWN = 4 };
-    int shown = 0;
-    for (int32_t n = 0; n < cluster->node_count; n++) {
-        int32_t count = cluster->nodes[n].accelerator_count;
-        bool has_label = false;
-        for (int32_t a = 0; a < count; a++) {
-            if (is_used[first_of_node[n] + a])
-                continue;
-            if (!has_label && shown++ == NODES_SHOWN) {
-                text_puts(out, ", ...");
-                return;
-            }
-            int32_t last = a;
-            while (last + 1 < count && !is_used[first_of_node[n] + last + 1])
-                last++;
-            if (has_label)
-                text_char(out, ',');
-            else
-                text_printf(out, "%snode %d: ", out->len ? ", " : "", (int)n);
-            text_printf(out, a == last ? "%d" : "%d-%d", (int)a, (int)last);
-            has_label = true;
-            a = last;
-        }
-    }
-}
+#include "placement/occupancy.h"
 
 static void say_idle(const struct roost_plan *plan, const struct roost_config *config,
                      const struct roost_cluster *cluster, struct diag *diag)
 {
-    const struct node_group *all = cluster_find_node_group(cluster, SV("cluster"));
-    if (!all->is_accelerator)
-        return;
-    int32_t total = node_group_size(all), used = 0;
-    struct arena scratch = ARENA_INIT;
+    struct occupancy occupancy;
     struct text list = TEXT_INIT;
-    uint8_t *is_used = arena_zeroed(&scratch, uint8_t, total);
-    bool is_known = is_used && mark_used(plan, cluster, all->first_hw_of_member, &scratch, is_used);
-    for (int32_t i = 0; is_known && i < total; i++)
-        used += is_used[i];
-    if (is_known && used < total) {
-        list_idle(&list, cluster, all->first_hw_of_member, is_used);
+    if (occupancy_init(&occupancy, plan, cluster) && occupancy.idle > 0) {
+        occupancy_put_idle(&list, &occupancy, cluster);
         const char *where = text_string(&list);
         diag_warn(diag, ROOST_WARN_IDLE, (struct place){.source = &config->source},
-                  "%d of %d accelerators are idle (%s)", (int)(total - used), (int)total,
+                  "%d of %d accelerator%s %s idle (%s)", (int)occupancy.idle, (int)occupancy.total,
+                  occupancy.total == 1 ? "" : "s", occupancy.idle == 1 ? "is" : "are",
                   where ? where : "...");
     }
     text_release(&list);
-    arena_release(&scratch);
+    occupancy_release(&occupancy);
 }
 
 /* The nodes an env_config is for. */
@@ -165,6 +102,25 @@ static bool has_env_configs(const struct roost_config *config)
     return false;
 }
 
+/* Without model-parallel placement nothing reads the sizes of rollout's model. A rollout whose processes
+ * hold as many accelerators as a copy of it takes is what hybrid placement makes of the same wish. */
+static void say_mode(const struct roost_plan *plan, const struct roost_config *config,
+                     struct diag *diag)
+{
+    const struct roost_component *rollout = roost_plan_find(plan, "rollout");
+    if (config->has_mode || config->is_mode_chosen || config->model || config->rollout_size < 2 ||
+        !rollout || rollout->strategy == ROOST_STRATEGY_NODE || rollout->world_size == 0 ||
+        rollout->first_hardware[1] - rollout->first_hardware[0] == config->rollout_size)
+        return;
+    diag_warn(
+        diag, ROOST_WARN_MODE, config->rollout_at,
+        "a copy of rollout's model takes %lld accelerators, but hybrid placement does not read "
+        "this and gives each process %d",
+        (long long)config->rollout_size,
+        (int)(rollout->first_hardware[1] - rollout->first_hardware[0]));
+    diag_hint(diag, "write 'mode: model-parallel' (or hybrid) below 'roost:', or pass --mode");
+}
+
 void roost_plan_advise(const struct roost_plan *plan, const struct roost_config *config,
                        const struct roost_cluster *cluster, struct roost_report *report)
 {
@@ -180,5 +136,6 @@ void roost_plan_advise(const struct roost_plan *plan, const struct roost_config 
                          &diag);
     }
     arena_release(&scratch);
+    say_mode(plan, config, &diag);
     say_idle(plan, config, cluster, &diag);
 }

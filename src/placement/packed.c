@@ -58,7 +58,7 @@ static bool check(const struct roost_packed *packed, const struct selection *sel
                    "packed placement needs hardware: node group '%s' has "
                    "none to count",
                    selection->groups[0]->label);
-        diag_hint(diag, "choose a node group with hardware, or place by node");
+        hint_hardware(selection, diag);
         return false;
     }
     if (packed->end >= selection_size(selection)) {

@@ -20,8 +20,9 @@ struct roost_plan {
 struct selection {
     const struct node_group **groups;
     int32_t group_count;
-    bool is_node;     /* a resource is a node */
-    const char *unit; /* what a resource is, for messages */
+    bool is_node;                    /* a resource is a node */
+    const char *no_accelerator_hint; /* of the cluster, where it has none */
+    const char *unit;                /* what a resource is, for messages */
     int32_t member_count;
     const int32_t *node_of_member;     /* node rank */
     const int32_t *first_hw_of_member; /* [member_count + 1] */
@@ -39,6 +40,9 @@ static inline int32_t selection_size(const struct selection *selection)
 bool selection_init(struct selection *selection, struct arena *arena,
                     const struct roost_cluster *cluster, const struct word *labels,
                     int32_t label_count, struct diag *diag);
+
+/* Gives the hint for a strategy that needs hardware, on a selection that counts nodes. */
+void hint_hardware(const struct selection *selection, struct diag *diag);
 
 /* Reports "there is no node group", with the nearest name of `known` (NULL-terminated) as the hint. */
 void say_unknown_node_group(const struct word *label, const char *const *known, struct diag *diag);

@@ -196,6 +196,7 @@ bool selection_init(struct selection *selection, struct arena *arena,
     if (!find_groups(selection, arena, cluster, labels, label_count, diag))
         return false;
     const struct node_group *only = selection->groups[0];
+    selection->no_accelerator_hint = cluster->no_accelerator_hint;
     for (int32_t i = 0; i < selection->group_count; i++)
         selection->is_node |= !selection->groups[i]->hardware_type;
     selection->unit = selection->is_node ? "nodes" : unit_word(only);

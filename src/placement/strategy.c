@@ -13,6 +13,14 @@ struct build {
     struct row_context context;
 };
 
+void hint_hardware(const struct selection *selection, struct diag *diag)
+{
+    if (selection->no_accelerator_hint)
+        diag_hint(diag, "%s", selection->no_accelerator_hint);
+    else
+        diag_hint(diag, "choose a node group with hardware, or place by node");
+}
+
 static bool start(struct build *build, const struct roost_cluster *cluster,
                   const struct roost_scope *scope, struct roost_error *err)
 {
@@ -252,7 +260,7 @@ struct roost_plan *roost_plan_new_flexible(const struct roost_cluster *cluster,
         diag_error(&build.diag, ROOST_ERR_HARDWARE, NOWHERE,
                    "flexible placement needs hardware: node group '%s' has none to count",
                    build.selection.groups[0]->label);
-        diag_hint(&build.diag, "choose a node group with hardware, or place by node");
+        hint_hardware(&build.selection, &build.diag);
         return finish(&build, false);
     }
     return finish(&build, check_count(process_count, "hardware_ranks_list", &build.diag) &&

@@ -294,7 +294,7 @@ enum roost_code render_plan_json(const struct roost_plan *plan, const struct roo
     json_open_array(json_key(&json, "components"));
     for (size_t c = 0; c < roost_plan_component_count(plan); c++) {
         const struct roost_component *it = roost_plan_component(plan, c);
-        if (component && strcmp(component, it->name) != 0)
+        if (component && !list_has(component, it->name))
             continue;
         json_line(&json, 2);
         put_component(&json, it, more);

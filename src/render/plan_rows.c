@@ -68,7 +68,8 @@ static void put_units(struct text *out, const int32_t *units, int32_t count)
     }
 }
 
-static void describe(struct text *out, const struct run *run)
+/* Returns the processes that each unit has by rule, 0 = the units are listed one by one. */
+static int32_t describe(struct text *out, const struct run *run)
 {
     enum { LISTED = 64 };
     const struct roost_component *it = run->component;
@@ -93,7 +94,80 @@ static void describe(struct text *out, const struct run *run)
         if (count > LISTED)
             text_printf(out, " | ... (%d more)", (int)(count - LISTED));
     }
+    return share;
 }
+
+/* --- the resource ranks of a row --- */
+
+static void add_range(struct plan_row *row, struct roost_range range)
+{
+    struct roost_range *last =
+        row->resource_count ? &row->resources[row->resource_count - 1] : NULL;
+    if (last && !row->has_more_resources && last->last + 1 == range.first)
+        last->last = range.last;
+    else if (row->resource_count < PLAN_ROW_RANGES)
+        row->resources[row->resource_count++] = range;
+    else
+        row->has_more_resources = true;
+}
+
+/* The rank, among all that the component counts, of unit 0 of the run's node: groups are joined in the
+ * order in which they are written. */
+static int32_t first_resource(const struct run *run, const struct roost_cluster *cluster)
+{
+    const struct roost_component *it = run->component;
+    bool is_node = it->strategy == ROOST_STRATEGY_NODE;
+    int32_t own = it->node_group[run->first], first = 0;
+    for (int32_t g = 0; g <= own; g++) {
+        const struct node_group *group =
+            cluster_find_node_group(cluster, sv_from(it->node_groups[g]));
+        int32_t member = g < own ? group->member_count
+                                 : node_group_member_from(group, it->cluster_node_rank[run->first]);
+        first += is_node ? member : group->first_hw_of_member[member];
+    }
+    return first;
+}
+
+/* Which units the run uses, each once and rising; false without memory. */
+static bool find_resources(struct plan_row *row, const struct run *run,
+                           const struct roost_cluster *cluster)
+{
+    const struct roost_component *it = run->component;
+    int32_t from = it->first_hardware[run->first], to = it->first_hardware[run->last + 1];
+    int32_t base = first_resource(run, cluster), most = 0;
+    if (it->strategy == ROOST_STRATEGY_NODE || from == to) {
+        add_range(row, (struct roost_range){base, base});
+        return true;
+    }
+    for (int32_t i = from; i < to; i++)
+        most = it->hardware[i] > most ? it->hardware[i] : most;
+    bool *is_used = calloc((size_t)most + 1, sizeof *is_used);
+    if (!is_used)
+        return false;
+    for (int32_t i = from; i < to; i++)
+        is_used[it->hardware[i]] = true;
+    for (int32_t unit = 0; unit <= most; unit++)
+        if (is_used[unit])
+            add_range(row, (struct roost_range){base + unit, base + unit});
+    free(is_used);
+    return true;
+}
+
+void plan_row_put_resources(struct text *out, const struct plan_row *row)
+{
+    for (int32_t i = 0; i < row->resource_count; i++) {
+        struct roost_range range = row->resources[i];
+        text_puts(out, i ? "," : "");
+        text_int(out, range.first);
+        if (range.last > range.first) {
+            text_char(out, '-');
+            text_int(out, range.last);
+        }
+    }
+    text_puts(out, row->has_more_resources ? ",..." : "");
+}
+
+/* --- folding --- */
 
 static bool is_next(const struct plan_row *row, const struct plan_row *next)
 {
@@ -105,8 +179,12 @@ static bool is_next(const struct plan_row *row, const struct plan_row *next)
 static bool add(struct plan_rows *rows, struct plan_row row)
 {
     if (rows->count && is_next(&rows->list[rows->count - 1], &row)) {
-        rows->list[rows->count - 1].last_node = row.last_node;
-        rows->list[rows->count - 1].last_rank = row.last_rank;
+        struct plan_row *last = &rows->list[rows->count - 1];
+        last->last_node = row.last_node;
+        last->last_rank = row.last_rank;
+        for (int32_t i = 0; i < row.resource_count; i++)
+            add_range(last, row.resources[i]);
+        last->has_more_resources |= row.has_more_resources;
         return true;
     }
     if (rows->count == rows->room) {
@@ -129,13 +207,18 @@ static bool add_run(struct plan_rows *rows, const struct run *run,
     const char *label = it->node_groups[it->node_group[run->first]];
     const struct node_group *group = cluster_find_node_group(cluster, sv_from(label));
     int32_t node = it->cluster_node_rank[run->first];
+    struct plan_row row = {.first_rank = run->first,
+                           .last_rank = run->last,
+                           .first_node = node,
+                           .last_node = node,
+                           .per_node = run->last - run->first + 1,
+                           .label = label};
     struct text holds = TEXT_INIT;
     if (it->strategy != ROOST_STRATEGY_NODE && group && !group->is_accelerator)
         text_printf(&holds, "%s ", group->hardware_type);
-    describe(&holds, run);
-    const char *text = text_string(&holds);
-    bool is_good = text && add(rows, (struct plan_row){run->first, run->last, node, node,
-                                                       run->last - run->first + 1, label, text});
+    row.share = describe(&holds, run);
+    row.holds = text_string(&holds);
+    bool is_good = row.holds && find_resources(&row, run, cluster) && add(rows, row);
     text_release(&holds);
     return is_good;
 }

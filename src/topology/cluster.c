@@ -1,6 +1,7 @@
 /* cluster.c - nodes -> order -> cut -> robots -> groups: the steps of roost_cluster_new. */
 #include "topology/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,10 @@ static bool find_nodes(struct roost_cluster *cluster, const struct roost_cluster
     const char *snapshot = options->snapshot;
     if (snapshot)
         return topology_from_snapshot_text(cluster, text, snapshot, diag);
-    if (strcmp(text, "local") == 0)
+    if (strcmp(text, "local") == 0) {
+        cluster->is_here = true;
         return topology_from_local(cluster, diag);
+    }
     if (roost_cluster_is_spec(text))
         return topology_from_spec(cluster, sv_from(text), at, diag);
     return topology_from_snapshot(cluster, text, at, !options->text, diag);
@@ -30,9 +33,16 @@ static bool cut_to_num_nodes(struct roost_cluster *cluster, int32_t wanted, stru
 {
     if (wanted == 0 || wanted == cluster->node_count)
         return true;
+    if (wanted > cluster->node_count && cluster->is_here) {
+        diag_error(diag, ROOST_ERR_FIT, at, "num_nodes is %d, but this machine is one node",
+                   (int)wanted);
+        diag_hint(diag, "--cluster %dx8 simulates %d nodes, --engine ray uses real ones",
+                  (int)wanted, (int)wanted);
+        return false;
+    }
     if (wanted > cluster->node_count) {
-        diag_error(diag, ROOST_ERR_FIT, at, "num_nodes is %d, but the cluster has %d", (int)wanted,
-                   (int)cluster->node_count);
+        diag_error(diag, ROOST_ERR_FIT, at, "num_nodes is %d, but the cluster has %d node%s",
+                   (int)wanted, (int)cluster->node_count, cluster->node_count == 1 ? "" : "s");
         diag_hint(diag, "lower num_nodes to %d, or plan against a larger cluster",
                   (int)cluster->node_count);
         return false;
@@ -68,6 +78,12 @@ static void hint_at_accelerators(struct roost_cluster *cluster)
     bool has_head = false; /* then it is a live cluster of Ray */
     for (int32_t n = 0; n < cluster->node_count; n++)
         has_head = has_head || cluster->nodes[n].is_head;
+    if (cluster->is_here) {
+        cluster->no_accelerator_hint =
+            "this machine has no accelerators, so ranks are nodes; to simulate some, set "
+            "ROOST_CLUSTER=1x4 or use --cluster 1x4";
+        return;
+    }
     cluster->no_accelerator_hint =
         has_head ? "no node of this Ray has accelerators, so ranks are nodes; start Ray with some, "
                    "such as `ray start --head --num-gpus=8`, or set RAY_ADDRESS to another one"
@@ -171,6 +187,25 @@ struct roost_cluster *roost_cluster_new_described(
         return cluster;
     roost_cluster_free(cluster);
     return NULL;
+}
+
+bool roost_simulated_text(const struct roost_cluster *cluster, char out[ROOST_SIMULATED_MAX])
+{
+    int32_t nodes = cluster->node_count;
+    int64_t wanted = cluster->accelerator_count, there = 0;
+    if (cluster->is_here || (nodes < 2 && wanted == 0))
+        return false;
+    struct roost_cluster_options local = {.text = "local"};
+    struct roost_cluster *here = roost_cluster_new(&local, NULL, NULL);
+    there = here ? here->accelerator_count : 0;
+    roost_cluster_free(here);
+    if (nodes < 2 && wanted <= there)
+        return false;
+    snprintf(out, ROOST_SIMULATED_MAX,
+             "simulated: %d node%s with %lld accelerator%s %s on this machine, which has %lld",
+             (int)nodes, nodes == 1 ? "" : "s", (long long)wanted, wanted == 1 ? "" : "s",
+             nodes == 1 ? "runs" : "run", (long long)there);
+    return true;
 }
 
 void roost_cluster_free(struct roost_cluster *cluster)

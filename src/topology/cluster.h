@@ -57,6 +57,7 @@ struct roost_cluster {
     struct node_group *node_groups;  /* configured ones, then `cluster` and `node` */
     int32_t node_group_count;
     int64_t member_count; /* of all groups */
+    bool is_here;         /* it is this machine */
     bool is_described;    /* described by a program: there may be more nodes than were described */
 };
 

@@ -100,7 +100,7 @@ static struct result run_keyed(const struct scenario *unused)
 static struct result run_view(const struct scenario *unused)
 {
     static const char text[] = "{cluster: {num_nodes: 1, component_placement: {a: 0}}}";
-    static const char *const overrides[] = {"other.note='long enough for a buffer to grow: "
+    static const char *const overrides[] = {"+other.note='long enough for a buffer to grow: "
                                             "1234567890123456789012345678901234567890'"};
     struct roost_config_options reading = {.path = "config",
                                            .text = text,

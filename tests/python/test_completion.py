@@ -15,7 +15,7 @@ from transcripts import ROOST
 
 # The type of a completion that lists: bash tells it a function as the character '?'.
 LISTS = 63
-COMMANDS = ["check", "plan", "groups", "probe", "run", "ps", "logs", "stop", "completion"]
+COMMANDS = ["check", "plan", "groups", "probe", "run", "ps", "logs", "stop", "completion", "version"]
 WHEN = ["auto", "always", "never"]
 
 

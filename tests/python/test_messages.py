@@ -85,7 +85,7 @@ OTHER_FILES = {
 OTHER_TEXTS = {
     "'%%{%s}' is a list of %d addresses: %zu bytes, more than a word may have (%d)": "needs leased ports; src/command/commands_test.c",
     "let the process read the file that ROOST_ADDRESSES_..._FILE names": "its cure",
-    "simulated: %d node%s with %lld accelerator%s run on this machine, which has %lld": "depends on the machine; docs/reference/run.md",
+    "this machine has no accelerators, so ranks are nodes; to simulate some, set ROOST_CLUSTER=1x4 or use --cluster 1x4": "depends on the machine; tests/python/test_first_hour.py",
     "joining the Ray cluster": "on a terminal; tests/python/test_agents_start.py",
     "run %s has ended": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is running but cannot be reached: %s": "the same",

@@ -47,6 +47,16 @@ struct roost_cluster_description {
 ROOST_API struct roost_cluster *roost_cluster_new_described(
     const struct roost_cluster_description *description, struct roost_error *err) ROOST_MUST_USE;
 
+/* --- for runs on this machine --- */
+
+/* The longest text of roost_simulated_text, NUL included. */
+enum { ROOST_SIMULATED_MAX = 128 };
+
+/* "simulated: 2 nodes with 16 accelerators run on this machine, which has 0", if the cluster has more nodes or
+ * accelerators than this machine, which it looks at. Otherwise it returns false and leaves `out` as it is. */
+ROOST_API bool roost_simulated_text(const struct roost_cluster *cluster,
+                                    char out[ROOST_SIMULATED_MAX]);
+
 /* --- for managers and reservations --- */
 
 /* Writes a cluster as the managers of a run report it, in JSON: the nodes and node groups of a snapshot, and

@@ -52,6 +52,7 @@ class LocalEngine:
         self._registry_server: _roost.RegistryServer | None = None
         self._driver = 0  # the process that started it
         self._lock = threading.Lock()
+        self._has_said_simulated = attached is not None
 
     @property
     def namespace(self) -> str:
@@ -82,6 +83,13 @@ class LocalEngine:
                 raise
             return start_registry_server(self._cluster)
 
+    def _say_simulated(self) -> None:
+        """Says once, before the first process starts, that this machine has less than the cluster."""
+        with self._lock:
+            has_said, self._has_said_simulated = self._has_said_simulated, True
+        if not has_said and (text := self._cluster._value.simulated):
+            logging.getLogger("roost").warning("roost: %s", text)
+
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         running = self.start(request)
         try:
@@ -95,6 +103,7 @@ class LocalEngine:
 
     def start(self, request: LaunchRequest) -> "LocalGroup":
         """The group as it starts: what it is called with waits until it can answer."""
+        self._say_simulated()
         first_port, may_have_cgroup = _roost.settings(os.environ)
         start = Start(
             request.cls,
