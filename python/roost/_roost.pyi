@@ -15,6 +15,7 @@ AGENT_JOINED: int
 AGENT_REFUSED: int
 AGENT_GONE: int
 AGENT_CLOSE: int
+AGENT_TELL: int
 AGENT_MESSAGE: int
 
 def accelerator_model(text: str, /) -> tuple[int, str]: ...

@@ -25,6 +25,8 @@ struct run_life {
     int64_t started_at;
 };
 
+struct run_news;
+
 struct roost_run {
     struct arena arena;
     struct run_dir dir;
@@ -42,6 +44,7 @@ struct roost_run {
     int64_t
         answer_by; /* when a supervisor that was asked to do so is killed; -1 = it has answered */
     struct roost_registry_server *server; /* of its own namespace; NULL = none, or it has ended */
+    struct run_news *news;                /* NULL = the run has no managers of its own */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;
