@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "config/config.h"
-#include "json/json_writer.h"
 #include "run/registry_server_start.h"
 #include "topology/cluster.h"
+#include "json/json_writer.h"
 
 enum {
     LINE_MAX_BYTES = 256 * 1024, /* of a request that names processes */
@@ -84,8 +84,7 @@ static void put_process(struct json_writer *json, const struct run_start *start,
     json_put_string(json_key(json, "accelerator_model"), node->model ? node->model : "");
     json_put_int(json_key(json, "accelerator_rank"), it->local_accelerator_rank[rank]);
     json_put_string(json_key(json, "node_ip"), host ? host : "");
-    json_put_int(json_key(json, "node_port"),
-                 rank == 0 ? start->ports[component->first_port] : 0);
+    json_put_int(json_key(json, "node_port"), rank == 0 ? start->ports[component->first_port] : 0);
     put_accelerators(json, start, it, rank);
     put_ports(json, start, component, rank);
     json_close(json);
@@ -221,7 +220,7 @@ static bool flush_state(struct roost_run *run, int state, bool *out_is_over)
         struct text lines = TEXT_INIT;
         int32_t count = put_states(run, state, from, &lines, &next);
         enum socket_pair_result result =
-            count == 0                ? SOCKET_PAIR_OK
+            count == 0            ? SOCKET_PAIR_OK
             : text_string(&lines) ? tell(run, &lines)
                                   : SOCKET_PAIR_AGAIN; /* no memory: later, there may be some */
         text_release(&lines);

@@ -9,8 +9,9 @@
 /* What waits to be told, by process. */
 struct run_news {
     uint8_t *state_of_process; /* NULL = the run has no managers of its own, or they are gone */
-    int32_t first, end;        /* the processes that something waits to be told of are in first .. end - 1 */
-    bool is_waiting;           /* until the other end reads */
+    int32_t first,
+        end;         /* the processes that something waits to be told of are in first .. end - 1 */
+    bool is_waiting; /* until the other end reads */
 };
 
 /* Requests that name every process, for managers that have not begun. False without memory, after
