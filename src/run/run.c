@@ -383,6 +383,11 @@ enum roost_code roost_run_kill(struct roost_run *run, struct roost_error *err)
     return ask(run, MSG_KILL, 0, err);
 }
 
+enum roost_code run_close(struct roost_run *run, int32_t status)
+{
+    return ask(run, MSG_CLOSE, status, NULL);
+}
+
 int roost_run_status(const struct roost_run *run, struct roost_event *out_first)
 {
     const struct roost_event *end = &run->end;

@@ -69,6 +69,9 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
 enum roost_code run_signal_one(struct roost_run *run, const struct life_request *request,
                                struct roost_error *err);
 
+/* The program that started the run is done with it, or ends with this status: see roost_group_end. */
+enum roost_code run_close(struct roost_run *run, int32_t status);
+
 /* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
  * the run is left. */
 bool run_settle(struct roost_run *run);

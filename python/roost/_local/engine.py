@@ -23,6 +23,7 @@ from roost._work.engine import AllocateRequest, ClusterRequest, LaunchRequest, S
 from roost._work.group import GROUPS, check_name
 from roost._work.managers import ServerTransport, find_namespace, set_namespace
 from roost._work.program import find_program
+from roost._work.script import script_name
 
 
 def begin(cluster: PlanningCluster, request: ClusterRequest) -> "LocalEngine":
@@ -96,6 +97,7 @@ class LocalEngine:
                 logs_dir=self._request.logs_dir,
                 port_base=first_port,
                 forker=forker_command(request),
+                title=f"{script_name()}: {request.name}",
             )
         except _roost.Error as error:
             if error.code != "engine":
