@@ -35,8 +35,13 @@ ROOST_API struct roost_group *roost_group_start(const struct roost_run_options *
                                                 struct roost_error *err) ROOST_MUST_USE;
 
 /* Ends the processes: asks them by SIGTERM and kills the rest after the grace. Calls under way then have
- * their outcomes, and later calls are not run. A second close does nothing. */
+ * their outcomes, and later calls are not run. A second close does nothing. The run is then done, unless a
+ * process failed before. */
 ROOST_API void roost_group_close(struct roost_group *group);
+
+/* Closes the group because its program ends with this status: 0 = done, as roost_group_close; 128 + n = the
+ * run was stopped by signal n; all else = it has failed. */
+ROOST_API void roost_group_end(struct roost_group *group, int32_t status);
 
 /* Closes the group and frees it. The caller must have freed its calls before. */
 ROOST_API void roost_group_free(struct roost_group *group);

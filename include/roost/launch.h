@@ -70,6 +70,8 @@ struct roost_run_options {
     /* "NAME=value" texts, NULL-terminated. Processes inherit them, and roost looks up XDG_STATE_HOME,
      * XDG_RUNTIME_DIR and HOME here. */
     const char *const *env;
+    /* What `roost ps` calls the run, such as the name of a script. NULL = the name of the config. */
+    const char *title;
     /* The folder of run directories, instead of roost.logs.dir. NULL = as the config says. */
     const char *logs_dir;
     /* A namespace that the caller holds for several runs. NULL = the run gets its own namespace, with

@@ -150,7 +150,8 @@ bool agent_link_add_words(PyObject *module)
         int value;
     } words[] = {{"AGENT_JOIN", ROOST_AGENT_JOIN},       {"AGENT_JOINED", ROOST_AGENT_JOINED},
                  {"AGENT_REFUSED", ROOST_AGENT_REFUSED}, {"AGENT_GONE", ROOST_AGENT_GONE},
-                 {"AGENT_CLOSE", ROOST_AGENT_CLOSE},     {"AGENT_MESSAGE", ROOST_AGENT_MESSAGE}};
+                 {"AGENT_CLOSE", ROOST_AGENT_CLOSE},     {"AGENT_TELL", ROOST_AGENT_TELL},
+                 {"AGENT_MESSAGE", ROOST_AGENT_MESSAGE}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (PyModule_AddIntConstant(module, words[i].name, words[i].value) < 0)
             return false;

@@ -100,18 +100,18 @@ static PyObject *launch(struct group_object *self, const struct roost_run_option
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *words)
 {
-    static char *names[] = {"config",   "cluster", "placements", "name",      "command",
-                            "env",      "extra",   "program",    "namespace", "has_cgroup",
-                            "logs_dir", "grace",   "port_base",  "forker",    NULL};
+    static char *names[] = {"config",    "cluster", "placements", "name",       "command",  "env",
+                            "extra",     "program", "namespace",  "has_cgroup", "logs_dir", "grace",
+                            "port_base", "forker",  "title",      NULL};
     struct binding *binding = binding_of(type);
     struct roost_run_options options = {0};
     PyObject *config, *cluster, *placements, *command, *env, *extra, *forker = Py_None;
     int has_cgroup = 1;
     double grace = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOsOOO|zzpzdiO:Group", names, &config, &cluster,
-                                     &placements, &options.single.name, &command, &env, &extra,
-                                     &options.program, &options.name_space, &has_cgroup,
-                                     &options.logs_dir, &grace, &options.port_base, &forker) ||
+    if (!PyArg_ParseTupleAndKeywords(
+            args, words, "OOOsOOO|zzpzdiOz:Group", names, &config, &cluster, &placements,
+            &options.single.name, &command, &env, &extra, &options.program, &options.name_space,
+            &has_cgroup, &options.logs_dir, &grace, &options.port_base, &forker, &options.title) ||
         !binding_want(cluster, binding->cluster, "cluster") ||
         !binding_want(placements, binding->placements, "placements") ||
         (config != Py_None && !binding_want(config, binding->config, "config")))
@@ -293,14 +293,16 @@ static PyObject *unlisten_to(PyObject *self, PyObject *number)
 
 /* --- closing --- */
 
-static PyObject *close_group(PyObject *self, PyObject *nothing)
+static PyObject *close_group(PyObject *self, PyObject *args)
 {
     struct group_object *it = (struct group_object *)self;
-    (void)nothing;
+    int status = 0;
+    if (!PyArg_ParseTuple(args, "|i:close", &status))
+        return NULL;
     it->is_closed = true;
     if (it->owner == binding_forks()) {
         Py_BEGIN_ALLOW_THREADS
-        roost_group_close(it->group);
+        roost_group_end(it->group, status);
         Py_END_ALLOW_THREADS
     }
     Py_RETURN_NONE;
@@ -407,7 +409,7 @@ static PyMethodDef methods[] = {
     {"listen", listen_to, METH_O, "Writes to an eventfd whenever outcomes have come."},
     {"unlisten", unlisten_to, METH_O, "Does so no more."},
     {"signal", send_signal, METH_VARARGS, "(rank, signal)"},
-    {"close", close_group, METH_NOARGS, "Ends the processes."},
+    {"close", close_group, METH_VARARGS, "(status=0) ends the processes; the run ends with it"},
     {NULL, NULL, 0, NULL},
 };
 

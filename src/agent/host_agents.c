@@ -30,6 +30,16 @@ static void put(struct agents *agents, int32_t agent, int32_t type, const void *
     text_append(&agents->outgoing, body, len);
 }
 
+static void pass_on(struct supervisor *supervisor, const char *message, size_t len)
+{
+    struct roost_agent_head head;
+    if (len < sizeof head)
+        return;
+    memcpy(&head, message, sizeof head);
+    if (head.agent == -1 && head.type == ROOST_AGENT_TELL)
+        put(agents_of(supervisor), -1, ROOST_AGENT_TELL, message + sizeof head, len - sizeof head);
+}
+
 static void flush(struct supervisor *supervisor)
 {
     struct agents *agents = agents_of(supervisor);
@@ -315,6 +325,7 @@ const struct host host_agents = {
     .check = check,
     .begin = begin,
     .signal = signal_worker,
+    .pass_on = pass_on,
     .is_ready = is_ready,
     .ended = ended,
     .is_stopped = is_stopped,

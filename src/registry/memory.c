@@ -70,6 +70,27 @@ static void tell_table(struct telling *telling, const struct table *table, const
             }
 }
 
+/* A process as a request of its own, and its state as another. */
+static void tell_processes(struct telling *telling, const struct table *table)
+{
+    for (size_t b = 0; b < table->bucket_count; b++)
+        for (const struct table_entry *it = table->buckets[b]; it; it = it->next)
+            for (size_t i = 0; i < it->owner_count; i++) {
+                struct strview address = {it->key, it->key_len};
+                struct json_writer *json = begin(telling, "WorkerManager.add_processes");
+                json_open_object(json);
+                json_put_raw(json_key_view(json, address), table_value(it));
+                json_close(json);
+                end(telling, it->owners[i]);
+                json = begin(telling, "WorkerManager.set_process_state");
+                json_put_string(json, process_state_word(it));
+                json_open_array(json);
+                json_put_view(json, address);
+                json_close(json);
+                end(telling, it->owners[i]);
+            }
+}
+
 static void tell_devices(struct telling *telling, const struct devices *devices)
 {
     for (int32_t i = 0; i < devices->count; i++) {
@@ -92,6 +113,7 @@ bool registry_tell(const struct registry *registry, registry_tell_fn tell, void 
 {
     struct telling telling = {.line = TEXT_INIT, .tell = tell, .context = context};
     tell_table(&telling, &registry->workers, "WorkerManager.register_worker", put_named);
+    tell_processes(&telling, &registry->processes);
     tell_table(&telling, &registry->groups, "WorkerManager.reserve_group", put_named);
     tell_table(&telling, &registry->collectives, "CollectiveManager.register_collective_group",
                put_group);
@@ -105,6 +127,7 @@ bool registry_tell(const struct registry *registry, registry_tell_fn tell, void 
 
 uint64_t registry_changes(const struct registry *registry)
 {
-    return registry->workers.changes + registry->groups.changes + registry->collectives.changes +
-           registry->master_ports.changes + registry->ports.changes + registry->devices.changes;
+    return registry->workers.changes + registry->processes.changes + registry->groups.changes +
+           registry->collectives.changes + registry->master_ports.changes +
+           registry->ports.changes + registry->devices.changes;
 }

@@ -28,6 +28,8 @@ TEST(a_registry_made_of_what_another_told_answers_as_that_one)
     EXPECT(&it, 1, "WorkerManager.register_worker", "\"actor:0\", {\"at\": \"a\\\"b\\u00e9\"}", OK);
     EXPECT(&it, 2, "WorkerManager.register_worker", "\"actor:1\", 2", OK);
     EXPECT(&it, 2, "WorkerManager.unregister_worker", "\"actor:1\"", YES);
+    EXPECT(&it, 4, "WorkerManager.add_processes", "{\"env:0\": {\"rank\": 0}, \"env:1\": {}}", OK);
+    EXPECT(&it, 4, "WorkerManager.set_process_state", "\"running\", [\"env:0\"]", OK);
     EXPECT(&it, 1, "CollectiveManager.register_collective_group", PAIR, OK);
     EXPECT(&it, 2, "CollectiveManager.register_collective_group", PAIR, OK);
     EXPECT(&it, 1, "CollectiveManager.set_master_port_info", "\"pair:0\", 29500", OK);
@@ -39,6 +41,10 @@ TEST(a_registry_made_of_what_another_told_answers_as_that_one)
     EXPECT(&other, 3, "WorkerManager.get_worker_info", "\"actor:0\"",
            "{\"value\":{\"at\":\"a\\\"b\xc3\xa9\"}}");
     EXPECT(&other, 3, "WorkerManager.get_worker_info", "\"actor:1\"", NOTHING);
+    EXPECT(&other, 3, "WorkerManager.get_workers", "\"env\"",
+           "{\"value\":[{\"rank\":0,\"state\":\"running\"},{\"state\":\"waiting\"}]}");
+    registry_owner_gone(other.registry, 4);
+    EXPECT(&other, 3, "WorkerManager.get_workers", "\"env\"", "{\"value\":[]}");
     EXPECT(&other, 3, "CollectiveManager.get_master_port_info", "\"pair:0\"", "{\"value\":29500}");
     EXPECT(&other, 3, "PortLockManager.acquire", "1, \"actor:3\", 5000", NO);
     EXPECT(&other, 2, "WorkerManager.reserve_group", "\"actor\", 78", "{\"value\":77}");

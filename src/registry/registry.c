@@ -21,6 +21,7 @@ void registry_free(struct registry *registry)
     if (!registry)
         return;
     table_release(&registry->workers);
+    table_release(&registry->processes);
     table_release(&registry->groups);
     table_release(&registry->collectives);
     table_release(&registry->master_ports);
@@ -33,6 +34,7 @@ void registry_free(struct registry *registry)
 void registry_owner_gone(struct registry *registry, uint64_t owner)
 {
     table_owner_gone(&registry->workers, owner);
+    table_owner_gone(&registry->processes, owner);
     table_owner_gone(&registry->groups, owner);
     table_owner_gone(&registry->collectives, owner);
     table_owner_gone(&registry->master_ports, owner);
@@ -91,8 +93,8 @@ bool request_keep(struct request *request, struct table *table, struct strview k
                   struct strview value, bool is_joined)
 {
     const struct registry *it = request->registry;
-    size_t kept = it->workers.bytes + it->groups.bytes + it->collectives.bytes +
-                  it->master_ports.bytes + it->ports.bytes;
+    size_t kept = it->workers.bytes + it->processes.bytes + it->groups.bytes +
+                  it->collectives.bytes + it->master_ports.bytes + it->ports.bytes;
     if (kept + key.len + value.len > REGISTRY_KEPT_MAX) {
         diag_error(request->diag, ROOST_ERR_LIMIT, NOWHERE,
                    "the managers keep %d MiB already and take no more", REGISTRY_KEPT_MAX >> 20);
@@ -142,9 +144,9 @@ static const struct call own_calls[] = {
 
 static bool find_call(struct request *request, struct strview name)
 {
-    static const struct call *const lists[] = {worker_calls, worker_group_calls, collective_calls,
-                                               node_calls,   device_calls,       port_calls,
-                                               own_calls};
+    static const struct call *const lists[] = {worker_calls,     process_calls, worker_group_calls,
+                                               collective_calls, node_calls,    device_calls,
+                                               port_calls,       own_calls};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const struct call *it = lists[i]; it->name; it++)
             if (sv_is(name, it->name)) {

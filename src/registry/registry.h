@@ -16,6 +16,11 @@
  *     WorkerManager.register_worker(address, info)          the newest wins
  *     WorkerManager.unregister_worker(address)              -> whether it was there
  *     WorkerManager.get_worker_info(address)                -> info or null
+ *     WorkerManager.get_workers(group)                      -> the infos of its workers, by rank
+ *     WorkerManager.get_group_names()                       -> the groups that have workers
+ *     WorkerManager.add_processes({address: record})        processes that a run is about to start; each is
+ *         "waiting". A worker that registers itself is known by its own info instead.
+ *     WorkerManager.set_process_state(state, addresses)     "running" or "ended"; unknown ones are ignored
  *     CollectiveManager.register_collective_group(info)     other members under the same name: an error
  *     CollectiveManager.get_collective_group(name)          -> info or null
  *     CollectiveManager.set_master_port_info(name, port), .get_master_port_info(name) -> port or null,

@@ -17,6 +17,8 @@ enum {
     NO_ID = -1,
 };
 
+struct registry;
+
 /* --- view.c --- */
 
 struct cluster_view {
@@ -77,10 +79,19 @@ void devices_undo(struct registry *registry, uint64_t owner, int64_t id);
 
 void ports_undo(struct registry *registry, uint64_t owner, int64_t id);
 
+/* --- processes.c --- */
+
+/* The state of an entry of `processes`: "waiting", "running" or "ended". */
+const char *process_state_word(const struct table_entry *entry);
+
+/* What is known of the worker with this address; null when that is nothing. */
+void worker_put_info(struct json_writer *json, const struct registry *registry,
+                     struct strview address);
+
 /* --- the registry --- */
 
 struct registry {
-    struct table workers, groups, collectives, master_ports, ports;
+    struct table workers, processes, groups, collectives, master_ports, ports;
     struct cluster_view view;
     struct devices devices;
     registry_later_fn later;
@@ -116,8 +127,8 @@ struct call {
 };
 
 /* NULL-terminated by their names. */
-extern const struct call worker_calls[], worker_group_calls[], collective_calls[], node_calls[],
-    device_calls[], port_calls[];
+extern const struct call worker_calls[], process_calls[], worker_group_calls[], collective_calls[],
+    node_calls[], device_calls[], port_calls[];
 
 /* Answers the waiting request with this id: true. */
 void registry_grant(struct registry *registry, uint64_t owner, bool has_id, int64_t id);

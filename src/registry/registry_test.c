@@ -58,6 +58,70 @@ TEST(a_group_has_its_name_until_it_is_given_back_or_its_process_ends)
     world_close(&it);
 }
 
+#define RECORD "{\"address\": \"a:0\", \"ports\": {\"http\": 5}}"
+#define KNOWN(state) "{\"address\":\"a:0\",\"ports\":{\"http\":5},\"state\":\"" state "\"}"
+
+TEST(a_process_is_known_by_its_run_until_it_registers_itself)
+{
+    struct world it;
+    world_open(&it);
+    EXPECT(&it, 0, WORKER("add_processes"), "{\"a:0\": " RECORD ", \"a:1\": {}}", OK);
+    EXPECT(&it, 1, WORKER("get_worker_info"), "\"a:0\"", "{\"value\":" KNOWN("waiting") "}");
+    EXPECT(&it, 1, WORKER("get_worker_info"), "\"a:1\"", "{\"value\":{\"state\":\"waiting\"}}");
+    EXPECT(&it, 0, WORKER("set_process_state"), "\"running\", [\"a:0\", \"no:1\"]", OK);
+    EXPECT(&it, 1, WORKER("get_worker_info"), "\"a:0\"", "{\"value\":" KNOWN("running") "}");
+    EXPECT(&it, 1, WORKER("register_worker"), "\"a:0\", {\"own\": 1}", OK);
+    EXPECT(&it, 2, WORKER("get_worker_info"), "\"a:0\"", "{\"value\":{\"own\":1}}");
+    EXPECT(&it, 0, WORKER("set_process_state"), "\"ended\", [\"a:0\"]", OK);
+    registry_owner_gone(it.registry, 1); /* the run still knows it, and how it is */
+    EXPECT(&it, 2, WORKER("get_worker_info"), "\"a:0\"", "{\"value\":" KNOWN("ended") "}");
+    registry_owner_gone(it.registry, 0);
+    EXPECT(&it, 2, WORKER("get_worker_info"), "\"a:0\"", NOTHING);
+    world_close(&it);
+}
+
+TEST(workers_are_listed_by_rank_however_they_are_known)
+{
+    struct world it;
+    world_open(&it);
+    EXPECT(&it, 1, WORKER("get_group_names"), "", "{\"value\":[]}");
+    EXPECT(&it, 0, WORKER("add_processes"), "{\"b:10\": {}, \"b:9\": {}, \"a:0\": {}}", OK);
+    EXPECT(&it, 1, WORKER("register_worker"), "\"b:9\", 9", OK);
+    EXPECT(&it, 1, WORKER("register_worker"), "\"b:9:1\", 91", OK);
+    EXPECT(&it, 1, WORKER("register_worker"), "\"bb:0\", 0", OK);
+    EXPECT(&it, 1, WORKER("get_workers"), "\"b\"", "{\"value\":[9,91,{\"state\":\"waiting\"}]}");
+    EXPECT(&it, 1, WORKER("get_workers"), "\"c\"", "{\"value\":[]}");
+    EXPECT(&it, 1, WORKER("get_group_names"), "", "{\"value\":[\"a\",\"b\",\"bb\"]}");
+    CHECK_SAYS("name", call(&it, 1, WORKER("get_workers"), "\"b:9\""),
+               "cannot be the name of a group");
+    world_close(&it);
+}
+
+TEST(what_are_no_processes_changes_nothing)
+{
+    static const char *const rows[][3] = {
+        {"add_processes", "1", "not processes of a run: it must be an object"},
+        {"add_processes", "{\"a:0\": {}, \"a:1\": 1}", "a record must be an object"},
+        {"add_processes", "{\"a:0\": {}, \"a:x\": {}}", "is not the address of a worker"},
+        {"set_process_state", "1, []",
+         "the state of WorkerManager.set_process_state must be a text"},
+        {"set_process_state", "\"idle\", []", "a process cannot be 'idle'"},
+        {"set_process_state", "\"ended\", 1", "addresses must be an array"},
+        {"set_process_state", "\"ended\", [\"b:0\", 1]", "an address must be a text"},
+    };
+    struct world it;
+    char name[64];
+    world_open(&it);
+    EXPECT(&it, 0, WORKER("add_processes"), "{\"b:0\": {}}", OK);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        snprintf(name, sizeof name, WORKER("%s"), rows[i][0]);
+        CHECK_SAYS(rows[i][1], call(&it, 0, name, rows[i][1]), rows[i][2]);
+    }
+    EXPECT(&it, 1, WORKER("get_worker_info"), "\"a:0\"", NOTHING);
+    EXPECT(&it, 1, WORKER("get_worker_info"), "\"b:0\"", "{\"value\":{\"state\":\"waiting\"}}");
+    world_close(&it);
+}
+
 TEST(thousands_of_workers_are_told_apart)
 {
     struct world it;
@@ -360,6 +424,9 @@ TEST(a_program_can_have_managers_of_its_own)
 RUN_TESTS(cmocka_unit_test(the_newest_registration_of_an_address_wins),
           cmocka_unit_test(a_worker_is_forgotten_with_its_process_or_when_told_so),
           cmocka_unit_test(a_group_has_its_name_until_it_is_given_back_or_its_process_ends),
+          cmocka_unit_test(a_process_is_known_by_its_run_until_it_registers_itself),
+          cmocka_unit_test(workers_are_listed_by_rank_however_they_are_known),
+          cmocka_unit_test(what_are_no_processes_changes_nothing),
           cmocka_unit_test(thousands_of_workers_are_told_apart),
           cmocka_unit_test(addresses_are_a_name_and_ranks),
           cmocka_unit_test(a_collective_group_keeps_its_members),

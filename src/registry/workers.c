@@ -1,7 +1,8 @@
 /* workers.c - WorkerManager: what every worker told of itself, by address.
  *
  * The newest registration of an address is the only one: a group that is launched again under its name
- * must not be led to the port of the dead one. A record ends with the process that made it. */
+ * must not be led to the port of the dead one. A record ends with the process that made it. Processes that
+ * tell nothing of themselves are known by their run: processes.c. */
 #include "registry/registry_internal.h"
 
 static bool register_worker(struct request *request)
@@ -32,8 +33,7 @@ static bool get_worker_info(struct request *request)
     struct strview address;
     if (!request_address(request, 0, &address))
         return false;
-    const struct table_entry *entry = table_find(&request->registry->workers, address);
-    json_put_raw(&request->answer, entry ? table_value(entry) : SV("null"));
+    worker_put_info(&request->answer, request->registry, address);
     return true;
 }
 

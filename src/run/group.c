@@ -156,10 +156,10 @@ static bool is_over(void *context)
     return ((const struct roost_group *)context)->run->is_finished;
 }
 
-void roost_group_close(struct roost_group *group)
+void roost_group_end(struct roost_group *group, int32_t status)
 {
     links_lock(group->links);
-    enum roost_code code = roost_run_stop(group->run, SIGTERM, NULL);
+    enum roost_code code = run_close(group->run, status);
     (void)code; /* a supervisor that is gone has ended the run */
     links_unlock(group->links);
     (void)links_wait(group->links, CLOSE_MS, is_over, group);
@@ -172,6 +172,11 @@ void roost_group_close(struct roost_group *group)
     group_name_give(&name);
     if (reader)
         reader_remove(reader, group->links);
+}
+
+void roost_group_close(struct roost_group *group)
+{
+    roost_group_end(group, 0);
 }
 
 void roost_group_free(struct roost_group *group)

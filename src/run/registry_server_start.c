@@ -51,12 +51,13 @@ static int write_view(const struct roost_registry_server_options *options,
                       const struct registry_server_place *place, struct diag *diag)
 {
     struct registry_server_setup setup = {.leases_master_port = options->leases_master_port,
-                                          .port_base = options->port_base};
+                                          .port_base = options->port_base,
+                                          .view_len = options->view ? options->view_len : 2};
     snprintf(setup.runtime, sizeof setup.runtime, "%s", place->runtime);
     int file = memfd_create("roost-view", MFD_CLOEXEC);
     if (file >= 0 && file_write(file, &setup, sizeof setup) &&
-        file_write(file, options->view ? options->view : "{}",
-                   options->view ? options->view_len : 2))
+        file_write(file, options->view ? options->view : "{}", setup.view_len) &&
+        file_write(file, place->lines.at, place->lines.len))
         return file;
     (void)report_errno(diag, "make a memory file");
     if (file >= 0)
@@ -226,6 +227,17 @@ struct roost_registry_server *roost_registry_server_start(
         return server;
     roost_registry_server_free(server);
     return NULL;
+}
+
+enum socket_pair_result registry_server_tell(const struct roost_registry_server *server,
+                                             const char *lines, size_t len)
+{
+    return socket_pair_send(server->socket, REGISTRY_SERVER_TELL, lines, len, -1);
+}
+
+int registry_server_socket(const struct roost_registry_server *server)
+{
+    return server->socket;
 }
 
 /* --- its end --- */

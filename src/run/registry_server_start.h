@@ -6,6 +6,8 @@
 #include <roost/engine/registry.h>
 
 #include "base/diag.h"
+#include "base/strview.h"
+#include "rpc/socket_pair.h"
 
 /* Where a registry server will live; all borrowed for the call. */
 struct registry_server_place {
@@ -13,6 +15,7 @@ struct registry_server_place {
     int runtime_dir, lock;  /* that directory, and what namespace_take gave */
     const char *name_space; /* the namespace of the lock */
     const char *run_id;     /* of its run: a sweep finds the server by it; NULL = none */
+    struct strview lines;   /* requests that it answers before any other, one per line */
 };
 
 /* Starts the process; it does not answer yet. Uses `view`, `program` and the port options. NULL after
@@ -23,6 +26,14 @@ struct roost_registry_server *registry_server_spawn(
 
 /* Waits until it answers at its socket; false after reporting why it does not. */
 bool registry_server_meet(const struct roost_registry_server *server, struct diag *diag);
+
+/* Sends requests, one per line, whose answers nobody waits for: what they keep ends with the server. They
+ * come after all that were sent before. Does not wait. */
+enum socket_pair_result registry_server_tell(const struct roost_registry_server *server,
+                                             const char *lines, size_t len);
+
+/* The socket that this writes to. */
+int registry_server_socket(const struct roost_registry_server *server);
 
 /* Asks it to end, and waits for nothing: roost_registry_server_free does. NULL is nothing. */
 void registry_server_let_go(const struct roost_registry_server *server);

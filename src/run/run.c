@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "run/registry_server_start.h"
 #include "run/run_internal.h"
+#include "run/run_news.h"
 #include "supervise/clock.h"
 #include "supervise/lost.h"
 #include "supervise/outbox.h"
@@ -104,6 +105,7 @@ static bool end_leftovers(struct roost_run *run)
 bool run_settle(struct roost_run *run)
 {
     int64_t deadline = clock_ms() + SETTLE_MS;
+    run->news = NULL;
     registry_server_let_go(run->server); /* no process is left that could ask it */
     bool is_gone = sweep_await_guard(run->guardian, run->guardian_pid, deadline) &&
                    sweep_await_guard(run->supervisor, run->supervisor_pid, deadline);
@@ -158,6 +160,7 @@ static void note(struct roost_run *run, const struct roost_event *event)
 {
     int32_t process = find_process(run, event->component, event->rank);
     struct run_life *life = process >= 0 ? &run->lives[process] : NULL;
+    run_news_note(run, process, event);
     if (event->kind == ROOST_EVENT_STARTED && life)
         *life = (struct run_life){event->life, event->pid, true, event->started_at};
     else if (event->kind == ROOST_EVENT_ENDED && life)
@@ -287,6 +290,7 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
             }
             return true;
         }
+        run_news_flush(run);
         bool is_gone = is_supervisor_gone(run); /* looked at first: it may speak before it goes */
         enum socket_pair_result result = socket_pair_receive(run->socket, &run->inbox);
         run->inbox_read = 0;
@@ -308,8 +312,9 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
         int64_t insist = run_insist(run);
         if (deadline >= 0 && left <= 0)
             return false;
-        struct pollfd fds[2] = {{run->socket, POLLIN, 0}, {run->supervisor, POLLIN, 0}};
-        if (poll(fds, 2, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
+        struct pollfd fds[3] = {
+            {run->socket, POLLIN, 0}, {run->supervisor, POLLIN, 0}, run_news_poll(run)};
+        if (poll(fds, 3, (int)clock_sooner(left, insist)) < 0 && errno != EINTR)
             return false;
     }
     return false;
@@ -376,6 +381,11 @@ enum roost_code roost_run_kill(struct roost_run *run, struct roost_error *err)
         run->answer_by = clock_ms() + ANSWER_MS;
     run->insist.path = run->cgroup;
     return ask(run, MSG_KILL, 0, err);
+}
+
+enum roost_code run_close(struct roost_run *run, int32_t status)
+{
+    return ask(run, MSG_CLOSE, status, NULL);
 }
 
 int roost_run_status(const struct roost_run *run, struct roost_event *out_first)

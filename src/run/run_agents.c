@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "run/run_agents_internal.h"
+#include "run/run_news.h"
 #include "run/spec_write.h"
 #include "supervise/spec.h"
 #include "topology/cluster.h"
@@ -300,13 +301,25 @@ static bool note_nodes(struct agents_start *it)
     return true;
 }
 
+/* Before anything starts: its processes are known to those that ask for them. */
+static bool send_processes(struct agents_start *it)
+{
+    struct roost_agent_head head = {-1, ROOST_AGENT_TELL};
+    struct text lines = TEXT_INIT;
+    if (!run_news_put_processes(it->start, &lines) || !run_news_open(it->start)) {
+        text_release(&lines);
+        return false;
+    }
+    return run_start_send_file(it->start, MSG_AGENT, &head, sizeof head, agents_file_of(&lines));
+}
+
 static bool start_on_agents(struct run_start *start)
 {
     /* The bridge waits for nodes within limits of its own, and reports when they are over. */
     struct agents_start it = {.start = start, .arena = &start->run->arena, .deadline = INT64_MAX};
     return list_agents(&it) && note_nodes(&it) && find_folders(&it) && send_join(&it) &&
            take_joined(&it) && agents_send_setups(&it) && agents_take_ports(&it) &&
-           send_commands(&it) && run_start_describe(start) &&
+           send_commands(&it) && send_processes(&it) && run_start_describe(start) &&
            run_start_send_file(start, MSG_START, "", 0,
                                spec_write_outline(start->commands, it.agent_of_node, it.digests));
 }

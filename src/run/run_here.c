@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "run/registry_server_start.h"
+#include "run/run_news.h"
 #include "run/run_start.h"
 #include "run/spec_write.h"
 
@@ -71,8 +72,13 @@ static bool start_managers(struct run_start *start)
                                           .lock = start->namespace_lock,
                                           .name_space = start->name_space,
                                           .run_id = run->dir.id};
-    run->server = registry_server_spawn(&options, &place, start->diag);
-    return run->server != NULL;
+    struct text lines = TEXT_INIT;
+    if (run_news_put_processes(start, &lines)) {
+        place.lines = (struct strview){lines.bytes, lines.len};
+        run->server = registry_server_spawn(&options, &place, start->diag);
+    }
+    text_release(&lines);
+    return run->server && run_news_open(start);
 }
 
 static bool meet_managers(struct run_start *start)

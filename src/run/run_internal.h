@@ -25,6 +25,8 @@ struct run_life {
     int64_t started_at;
 };
 
+struct run_news;
+
 struct roost_run {
     struct arena arena;
     struct run_dir dir;
@@ -42,6 +44,7 @@ struct roost_run {
     int64_t
         answer_by; /* when a supervisor that was asked to do so is killed; -1 = it has answered */
     struct roost_registry_server *server; /* of its own namespace; NULL = none, or it has ended */
+    struct run_news *news;                /* NULL = the run has no managers of its own */
     char cgroup[sizeof((struct hello *)NULL)->cgroup];
     struct message inbox;
     size_t inbox_read;
@@ -65,6 +68,9 @@ bool run_next(struct roost_run *run, int32_t timeout_ms, struct roost_event *out
 /* Sends a signal to a life of one process. */
 enum roost_code run_signal_one(struct roost_run *run, const struct life_request *request,
                                struct roost_error *err);
+
+/* The program that started the run is done with it, or ends with this status: see roost_group_end. */
+enum roost_code run_close(struct roost_run *run, int32_t status);
 
 /* Waits until guardian and supervisor are gone and removes what they could not. True when nothing of
  * the run is left. */

@@ -146,7 +146,9 @@ bool run_start_describe(struct run_start *start)
     json_put_string(json_key(&json, "engine"), start->host->engine);
     json_put_string(json_key(&json, "version"), ROOST_VERSION);
     json_put_string(json_key(&json, "namespace"), start->name_space);
-    json_put_string(json_key(&json, "config"), start->options->config->source.name);
+    json_put_string(json_key(&json, "config"), start->options->title
+                                                   ? start->options->title
+                                                   : start->options->config->source.name);
     json_put_seconds(json_key(&json, "started"), now);
     json_put_int(json_key(&json, "driver_pid"), getpid());
     json_put_int(json_key(&json, "guardian_pid"), run->guardian_pid);

@@ -46,6 +46,10 @@ struct host {
     void (*describe_survivor)(const struct supervisor *supervisor, const struct worker *worker,
                               char *out, size_t size);
 
+    /* Passes on what the driver has for others than the supervisor: struct roost_agent_head, then bytes. NULL =
+     * there are no others. */
+    void (*pass_on)(struct supervisor *supervisor, const char *message, size_t len);
+
     /* Reaps the children of this process that have ended. */
     void (*reap)(struct supervisor *supervisor);
 

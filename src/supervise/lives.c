@@ -86,6 +86,21 @@ void lives_stop(struct supervisor *supervisor, int32_t number, const char *why)
     end_all(supervisor, number);
 }
 
+void lives_close(struct supervisor *supervisor, int32_t status)
+{
+    if (supervisor->phase == PHASE_RUNNING && !supervisor->has_failed && status != 0) {
+        supervisor->has_failed = true;
+        supervisor->failure = outbox_event(ROOST_EVENT_FINISHED, NULL);
+        if (status > 128)
+            supervisor->failure.signal = status - 128;
+        else
+            supervisor->failure.exit_code = status;
+    }
+    if (supervisor->phase == PHASE_RUNNING)
+        supervisor->phase = PHASE_CLOSING; /* so that the stop is no failure */
+    lives_stop(supervisor, SIGTERM, "closed by its driver");
+}
+
 void lives_kill(struct supervisor *supervisor, const char *why)
 {
     struct watcher *watcher = &supervisor->watcher;

@@ -32,6 +32,7 @@ enum message_type {
     MSG_SIGNAL_ONE, /* struct life_request: a signal for one process */
     MSG_STOP,       /* int32_t: the signal to ask with */
     MSG_KILL,
+    MSG_CLOSE, /* int32_t: the driver is done with the run, and ends with this status */
     /* from the supervisor */
     MSG_HELLO, /* struct hello, and a pidfd of the supervisor */
     MSG_PORTS, /* int32_t each: the first ports of the wants, in order, continued from the last message */

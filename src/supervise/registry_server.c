@@ -80,6 +80,19 @@ static bool lease(struct registry_process *it, const struct registry_server_setu
                                     diag);
 }
 
+/* Requests of the driver, one per line. What they keep ends with this process. */
+static void obey(const struct registry_process *it, struct strview lines)
+{
+    enum { DRIVER = 0 }; /* no connection is this owner */
+    while (lines.len > 0) {
+        size_t end = sv_find(lines, '\n', 0);
+        struct text answer = TEXT_INIT;
+        (void)registry_answer(server_registry(it->server), DRIVER, sv_sub(lines, 0, end), &answer);
+        text_release(&answer);
+        lines = sv_sub(lines, end < lines.len ? end + 1 : end, lines.len);
+    }
+}
+
 static bool read_view(struct registry_process *it, struct diag *diag)
 {
     struct stat about;
@@ -93,9 +106,11 @@ static bool read_view(struct registry_process *it, struct diag *diag)
     }
     struct registry_server_setup setup;
     memcpy(&setup, bytes, sizeof setup);
-    struct strview view = {bytes + sizeof setup, (size_t)about.st_size - sizeof setup};
+    struct strview rest = {bytes + sizeof setup, (size_t)about.st_size - sizeof setup};
+    struct strview view = sv_sub(rest, 0, setup.view_len);
     bool is_good = registry_set_view(server_registry(it->server), view, diag) &&
                    (!setup.leases_master_port || lease(it, &setup, diag));
+    obey(it, sv_sub(rest, view.len, rest.len));
     (void)munmap((void *)bytes, (size_t)about.st_size);
     return is_good;
 }
@@ -116,14 +131,19 @@ static bool open_socket(struct registry_process *it, struct diag *diag)
     return false;
 }
 
-/* Whether the driver has released this process. It sends a message for it, because a child of the
- * driver may hold a copy of the socket. */
-static bool is_let_go(void)
+/* Reads what the driver says; whether it has released this process. It sends a message for that, because
+ * a child of the driver may hold a copy of the socket. */
+static bool is_let_go(const struct registry_process *it)
 {
     static struct message message;
-    enum socket_pair_result result = socket_pair_receive(REGISTRY_SERVER_SOCKET, &message);
-    if (result == SOCKET_PAIR_OK && message.fd >= 0)
-        close(message.fd);
+    enum socket_pair_result result;
+    while ((result = socket_pair_receive(REGISTRY_SERVER_SOCKET, &message)) == SOCKET_PAIR_OK) {
+        if (message.fd >= 0)
+            close(message.fd);
+        if (message.type != REGISTRY_SERVER_TELL)
+            return true;
+        obey(it, (struct strview){message.body, message.len});
+    }
     return result != SOCKET_PAIR_AGAIN;
 }
 
@@ -137,7 +157,7 @@ static void serve(const struct registry_process *it)
                                 {it->signals, POLLIN, 0}};
         if (poll(fds, 4, (int)left) < 0 && errno != EINTR)
             clock_pause_ms(10); /* no memory for poll: look again, never spin */
-        if (fds[1].revents || fds[3].revents || (fds[2].revents && is_let_go()))
+        if (fds[1].revents || fds[3].revents || (fds[2].revents && is_let_go(it)))
             return;
     }
 }

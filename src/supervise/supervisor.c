@@ -36,6 +36,10 @@ static void obey(struct supervisor *supervisor, const struct message *message)
         lives_stop(supervisor, number > 0 && number < NSIG ? number : SIGTERM, "asked to stop");
     else if (message->type == MSG_KILL)
         lives_kill(supervisor, "asked to stop at once");
+    else if (message->type == MSG_CLOSE)
+        lives_close(supervisor, number);
+    else if (message->type == MSG_AGENT && supervisor->host->pass_on)
+        supervisor->host->pass_on(supervisor, message->body, message->len);
 }
 
 /* The driver is gone, by its socket or by its pidfd: children that it forked may keep the socket open. An

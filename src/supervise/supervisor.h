@@ -83,6 +83,10 @@ void lives_signal_one(struct supervisor *supervisor, const struct life_request *
 /* Ends a worker: by a signal, or for good when it has no process. */
 void lives_end(struct supervisor *supervisor, struct worker *worker, int32_t signal);
 
+/* The driver is done with the run, or ends with a status (see roost_group_end): stops all workers, whose ends
+ * are no failures. */
+void lives_close(struct supervisor *supervisor, int32_t status);
+
 /* Begins to end the run: asks all workers by `signal`, kills them after the grace. `why` is reported. */
 void lives_stop(struct supervisor *supervisor, int32_t signal, const char *why);
 void lives_kill(struct supervisor *supervisor, const char *why);

@@ -23,6 +23,13 @@ import roost
 from roost import _roost
 from roost._work import managers
 from roost._local.registry_server import start_registry_server
+def plan(**words):
+    # A Cluster whose managers have not started.
+    os.environ["ROOST_NAMESPACE"] = "none"
+    try:
+        return roost.Cluster(**words)
+    finally:
+        del os.environ["ROOST_NAMESPACE"]
 out = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
     try:
@@ -107,7 +114,7 @@ class Theatre:
         """A process with managers."""
         it = self.puppet()
         it.do(
-            f"registry_server = start_registry_server(roost.Cluster({cluster}), {namespace!r}, program={str(ROOST)!r}, port_base={self.port_base})"
+            f"registry_server = start_registry_server(plan({cluster}), {namespace!r}, program={str(ROOST)!r}, port_base={self.port_base})"
         )
         return it
 

@@ -77,7 +77,7 @@ def test_another_process_sees_the_same_cluster(theatre: Theatre) -> None:
     driver = theatre.driver(f"cluster='1x4 A800,1x2 A800', cluster_cfg={CONFIG!r}")
     other = theatre.puppet()
     shown = "repr((c.nodes, c.node_groups, c.num_accelerators))"
-    driver.do(f"c = roost.Cluster(cluster='1x4 A800,1x2 A800', cluster_cfg={CONFIG!r})")
+    driver.do(f"c = plan(cluster='1x4 A800,1x2 A800', cluster_cfg={CONFIG!r})")
     other.do("c = roost.Cluster()")
     assert other.do(shown) == driver.do(shown)
     assert "robot_ip" in other.do(shown) and "'A': '1'" in other.do(shown)
@@ -140,7 +140,7 @@ def test_which_run_is_meant_must_be_clear(theatre: Theatre) -> None:
 def test_a_namespace_belongs_to_one_living_run(theatre: Theatre) -> None:
     first = theatre.driver(namespace="mine")
     second = theatre.puppet()
-    start = f"registry_server = start_registry_server(roost.Cluster(cluster='1x1'), {{!r}}, program={str(ROOST)!r})"
+    start = f"registry_server = start_registry_server(plan(cluster='1x1'), {{!r}}, program={str(ROOST)!r})"
     assert refused(second, start.format("mine"))[1].startswith(
         "the namespace 'mine' belongs to a living run of this user"
     )
@@ -459,7 +459,7 @@ def test_signals_of_a_terminal_end_a_registry_server_cleanly(theatre: Theatre) -
 
 
 def test_a_program_that_is_not_roost_is_said(theatre: Theatre) -> None:
-    start = "start_registry_server(roost.Cluster(cluster='1x1'), program={!r})"
+    start = "start_registry_server(plan(cluster='1x1'), program={!r})"
     other = theatre.puppet()
     assert (
         "'/nowhere/roost' for the managers: No such file or directory (install the roost program"
@@ -471,22 +471,38 @@ def test_a_program_that_is_not_roost_is_said(theatre: Theatre) -> None:
     assert subprocess.run([ROOST, "--registry-server"], timeout=PATIENCE).returncode == 2
 
 
-def test_managers_are_started_when_a_cluster_is_asked_for_them(theatre: Theatre) -> None:
+def test_managers_start_with_their_cluster_and_end_with_it(theatre: Theatre) -> None:
     driver, other = theatre.puppet(), theatre.puppet()
     driver.do("c = roost.Cluster(cluster='1x3', namespace='mine')")
-    assert not theatre.runtime.joinpath("roost").exists()  # making one starts nothing
+    assert other.do("roost.Cluster().num_accelerators") == 3  # before the driver has asked or launched anything
     assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 3
     assert driver.do("c.namespace") == "mine" and other.do("roost.Cluster().namespace") == "mine"
     driver.do("d = roost.Cluster(cluster='1x5')")
     assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 3  # of the one that has managers
     assert driver.do("d.namespace") == "roost" and theatre.path().exists()
-    driver.do("import gc; c = d = None; gc.collect()")
+    driver.do("c = d = None")
     assert not theatre.path().exists() and not theatre.path("mine").exists()
+
+
+def test_a_cluster_to_plan_against_needs_no_managers(theatre: Theatre) -> None:
+    """What keeps them from starting is reported when they are needed, or when a namespace was asked for."""
+    file = theatre.runtime / "file"
+    file.touch()
+    other = theatre.puppet(XDG_RUNTIME_DIR=str(file))
+    assert other.do("c = roost.Cluster(cluster='1x3')") is None and other.do("c.num_accelerators") == 3
+    assert str(file) in refused(other, "c.namespace")[1]
+    assert str(file) in refused(other, "roost.Cluster(cluster='1x3', namespace='mine')")[1]
+    worker = theatre.puppet(ROOST_NAMESPACE="mine")  # it belongs to a run already
+    worker.do("c = roost.Cluster(cluster='1x3')")
+    assert not theatre.runtime.joinpath("roost").exists()
+    driver = theatre.puppet()
+    driver.do("c = roost.Cluster(cluster='1x1'); c.namespace; d = roost.Cluster(cluster='1x2')")
+    assert driver.do(f"{NODES}.get_num_gpus_per_node()") == 1  # the later one changes nothing for who asks already
 
 
 def kill_registry_server(driver: Puppet) -> int:
     """That of its Cluster `c`; it is dead when this returns, and nobody has waited for it."""
-    pid: int = driver.do("c._link._registry_server.pid")
+    pid: int = driver.do("c._managers._server.pid")
     os.kill(pid, signal.SIGKILL)
     driver.do(f"os.waitid(os.P_PID, {pid}, os.WEXITED | os.WNOWAIT)")
     return pid
@@ -514,7 +530,7 @@ def test_managers_that_were_killed_are_started_again_by_the_next_launch(theatre:
     assert driver.do("said") == [
         "the managers of namespace 'roost' have ended and are started again: what was registered and locked there is lost"
     ]
-    assert driver.do("[c.namespace, c._link._registry_server.pid != %d]" % pid) == ["roost", True]
+    assert driver.do("[c.namespace, c._managers._server.pid != %d]" % pid) == ["roost", True]
     assert driver.do("second.ask().wait()") == [2, 2]
     assert (
         "the managers of namespace 'roost' are gone (they were killed, or" in refused(driver, "first.ask().wait()")[1]
@@ -589,7 +605,7 @@ def test_two_processes_have_no_groups_of_one_name(theatre: Theatre) -> None:
 def test_nothing_is_left_open_by_many_registry_servers(theatre: Theatre) -> None:
     driver = theatre.puppet()
     driver.do("fds = lambda: len(os.listdir('/proc/self/fd'))")
-    once = f"k = start_registry_server(roost.Cluster(cluster='1x1'), program={str(ROOST)!r}); {NODES}.get_master_ip(); k.close()"
+    once = f"k = start_registry_server(plan(cluster='1x1'), program={str(ROOST)!r}); {NODES}.get_master_ip(); k.close()"
     driver.do(once)
     before = driver.do("fds()")
     driver.do(f"for _ in range(20):\n    {once}")

@@ -332,6 +332,8 @@ def test_allocate_and_attaching_are_what_the_seed_says(one: Session) -> None:
                 self.values = [first, second]
             def look(self):
                 return self.values + [os.environ["CUDA_VISIBLE_DEVICES"], os.environ["RANK"], ray.get_runtime_context().get_node_id()]
+            def fails(self):
+                raise KeyError("no such")
         cluster = Cluster(num_nodes=4, engine="ray")
         names = {"Cluster": Cluster, "cls": type("Seed", (Plain,), {"__init__": lambda self: Plain.__init__(self, 9)}), "worker_name": "seed", "node_id": 1, "gpu_id": 7, "env_vars": {"CUDA_VISIBLE_DEVICES": "7", "RANK": "3"}}
         exec(open(FOLDER + "/allocate.py").read(), names)
@@ -353,6 +355,22 @@ def test_allocate_and_attaching_are_what_the_seed_says(one: Session) -> None:
         found.append([7 in held[cluster.get_node_info(1).ray_id], 5 in held[cluster.get_node_info(2).ray_id], ray.available_resources()["GPU"] + sum(map(len, held.values()))])
         alone = cluster.allocate(Plain, "alone:1", 1, 7, {}, cls_args=(0,))
         seed.append(ray.get(alone.look.remote())[2:4])
+        # As on this machine, and still a handle of Ray's.
+        called = alone.look()
+        seed.append([called.wait(60)[2:4] == ray.get(alone.look.remote())[2:4], called.done(), isinstance(alone, ray.actor.ActorHandle), alone.look.options(num_returns=1) is not None])
+        @ray.remote(num_cpus=0)
+        def pass_on(handle):
+            return ray.get(handle.look.remote())[:2]
+        seed.append(ray.get(pass_on.remote(alone)))
+        try:
+            alone.fails().wait(60)
+        except roost.WorkerError as error:
+            seed.append([str(error).splitlines()[0], type(error.__cause__.cause).__name__])
+        ray.kill(alone)
+        try:
+            alone.look().wait(60)
+        except roost.WorkerError as error:
+            seed.append(error.outcomes[0].kind)
         print(json.dumps([*found, seed]))
         """).replace("FOLDER", repr(str(SEEDS / "004_d03dc78872433697")))
     )
@@ -365,6 +383,10 @@ def test_allocate_and_attaching_are_what_the_seed_says(one: Session) -> None:
         True,
         8,
         ["7", "0"],
+        [True, True, True, True],
+        [0, 0],
+        ["rank 0 of group 'alone:1' (node 1, accelerators 7) failed in 'fails': KeyError: 'no such'", "KeyError"],
+        "unknown",
     ]
     assert seen[:4] == [[1, 2, "5", "0"], True, [3, 0, "", "1"], True]
     assert seen[4:8] == [

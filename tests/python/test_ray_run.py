@@ -311,9 +311,12 @@ def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_ma
         import roost
         cluster, nodes = roost.Cluster(), roost.NodeManager.get_proxy()
         print(cluster.namespace, nodes.get_master_ip(), *(node.node_ip for node in cluster.nodes), *(group.label for group in cluster.node_groups))
-        print(nodes.get_cluster_config().num_nodes, *(group.label for group in nodes.get_cluster_config().node_groups))"""
+        print(nodes.get_cluster_config().num_nodes, *(group.label for group in nodes.get_cluster_config().node_groups))
+        workers = roost.WorkerManager.get_proxy()
+        print(*workers.get_group_names(), *(worker.node_ip for worker in workers.get_workers("a")), *workers.get_worker_info("a:1").ports)
+        while workers.get_worker_info("b:0").state != "running": pass"""
     launch = {
-        "a": shell('yes "node $RANK says" | head -c 6000001; yes error | head -c 1000003 >&2'),
+        "a": shell('yes "node $RANK says" | head -c 6000001; yes error | head -c 1000003 >&2', ports={"http": 1}),
         "b": {"command": [sys.executable, "-c", asks]},
     }
     config = few.config({"a": few.everywhere, "b": "15"}, launch)
@@ -334,7 +337,10 @@ def test_every_byte_of_every_node_arrives_at_its_place_and_a_command_asks_the_ma
         "cluster.node_groups=[{label: far, node_ranks: 1}]",
     )
     assert run.end() == 0, run.err
-    assert run.log("b", 0).decode() == "roost 127.0.0.3 127.0.0.3 127.0.0.2 far cluster node\n2 far\n"
+    assert (
+        run.log("b", 0).decode()
+        == "roost 127.0.0.3 127.0.0.3 127.0.0.2 far cluster node\n2 far\na b 127.0.0.3 127.0.0.2 http\n"
+    )
     for rank in range(FEW):
         said = f"node {rank} says\n".encode()
         assert run.log("a", rank) == (said * (6000001 // len(said) + 1))[:6000001]

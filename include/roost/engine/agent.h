@@ -19,6 +19,9 @@
  *   ROOST_AGENT_GONE     from the bridge, in the name of an agent: the agent has ended. The rest is a text
  *                        that says why, unless the agent was told to end. In the name of the bridge: the
  *                        run has lost what it needs there and must end. The rest is a text for people.
+ *   ROOST_AGENT_TELL     to the bridge: requests for the managers of the run (registry.h), one per line, whose
+ *                        answers nobody waits for. Before the first process starts they come as a file and name
+ *                        all processes; then in the message, when processes begin and end
  *   ROOST_AGENT_CLOSE    to the bridge, last: give everything back */
 #ifndef ROOST_ENGINE_AGENT_H
 #define ROOST_ENGINE_AGENT_H
@@ -39,6 +42,7 @@ enum roost_agent_word {
     ROOST_AGENT_REFUSED,
     ROOST_AGENT_GONE,
     ROOST_AGENT_CLOSE,
+    ROOST_AGENT_TELL,
     ROOST_AGENT_MESSAGE = 96,
 };
 

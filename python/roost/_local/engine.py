@@ -1,17 +1,15 @@
 """The local engine: groups as processes of this machine, over the C library's groups and calls."""
 
 import json
-import logging
 import os
 import sys
-import threading
 from pathlib import Path
 
 from roost import _roost
 from roost._local.allocate import Allocated
 from roost._local.group import LocalGroup, read_refusal
 from roost._local.reader import READING
-from roost._local.registry_server import has_ended, start_registry_server
+from roost._local.registry_server import Managers
 from roost._local.screen import Screen
 from roost._local.serve import START, SearchPath, Start
 from roost._local.warm import library_modules
@@ -25,6 +23,7 @@ from roost._work.engine import AllocateRequest, ClusterRequest, LaunchRequest, S
 from roost._work.group import GROUPS, check_name
 from roost._work.managers import ServerTransport, find_namespace, set_namespace
 from roost._work.program import find_program
+from roost._work.script import script_name
 
 
 def begin(cluster: PlanningCluster, request: ClusterRequest) -> "LocalEngine":
@@ -43,14 +42,13 @@ def attach(cluster: PlanningCluster, request: ClusterRequest) -> "LocalEngine":
 
 
 class LocalEngine:
-    """The worker groups that this process launches on a cluster. Each is a run of its own. All share a namespace and its managers,
-    which start with the first launch."""
+    """The worker groups that this process launches on a cluster. Each is a run of its own. All share a namespace and its managers."""
 
     def __init__(self, cluster: PlanningCluster, request: ClusterRequest, attached: str | None = None) -> None:
         """`attached` is the namespace of a run that another process began; None = this process begins one."""
-        self._cluster, self._request, self._attached = cluster, request, attached
-        self._registry_server: _roost.RegistryServer | None = None
-        self._driver = 0  # the process that started it
+        self._cluster = PlanningCluster._of(cluster._value, cluster._config, cluster._section)
+        self._request, self._attached = request, attached
+        self._managers: Managers = getattr(cluster, "_managers", None) or Managers(cluster, request.namespace)
         self._lock = threading.Lock()
         self._has_said_simulated = attached is not None
 
@@ -58,30 +56,7 @@ class LocalEngine:
     def namespace(self) -> str:
         """The namespace of the groups and their managers: that of the run it is attached to, or of its own registry server, which
         this starts where it does not run yet."""
-        if self._attached is not None:
-            return self._attached
-        with self._lock:
-            if self._registry_server is None:
-                self._registry_server = start_registry_server(self._cluster, self._request.namespace)
-                self._driver = os.getpid()
-            elif self._driver == os.getpid() and has_ended(
-                self._registry_server
-            ):  # a forked process uses those of its parent
-                self._registry_server = self._start_again(self._registry_server)
-            return self._registry_server.namespace
-
-    def _start_again(self, lost: _roost.RegistryServer) -> _roost.RegistryServer:
-        """Starts a registry server in the namespace of the lost one, which running workers know; in another namespace where that is
-        taken by now."""
-        lost.close()
-        message = "the managers of namespace '%s' have ended and are started again: what was registered and locked there is lost"
-        logging.getLogger("roost").warning(message, lost.namespace)
-        try:
-            return start_registry_server(self._cluster, lost.namespace)
-        except EngineError:
-            if self._request.namespace is not None:
-                raise
-            return start_registry_server(self._cluster)
+        return self._managers.namespace if self._attached is None else self._attached
 
     def _say_simulated(self) -> None:
         """Says once, before the first process starts, that this machine has less than the cluster."""
@@ -132,6 +107,7 @@ class LocalEngine:
                 logs_dir=self._request.logs_dir,
                 port_base=first_port,
                 forker=forker_command(request),
+                title=f"{script_name()}: {request.name}",
             )
         except _roost.Error as error:
             if error.code != "engine":
@@ -177,11 +153,7 @@ class LocalEngine:
 
     def close(self) -> None:
         """Ends the registry server; its groups are closed already. Another launch starts a new one."""
-        with self._lock:
-            if self._registry_server is not None:
-                set_namespace(None)
-                self._registry_server.close()
-                self._registry_server = None
+        self._managers.close()
 
 
 def as_engine_error(error: _roost.Error) -> EngineError:

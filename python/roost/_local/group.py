@@ -15,6 +15,7 @@ from roost._local.screen import Screen
 from roost._local.serve import read_failure, read_value
 from roost._work.call import CallSite, Handle, Kind, Outcome
 from roost._work.host import Answer, Failure
+from roost._work.script import closing_status
 
 
 def read_refusal(rank: int, message: bytes) -> Outcome:
@@ -46,7 +47,7 @@ class LocalGroup:
             logging.getLogger("roost").warning("%s", note)
 
     def close(self) -> None:
-        self._group.close()
+        self._group.close(closing_status())
         READING.settle()
         self._engine = None
         if self._screen is not None:

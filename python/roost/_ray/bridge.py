@@ -26,6 +26,7 @@ from roost._ray.reservations import Devices
 from roost._ray.reserve import WAIT_SECONDS
 from roost._ray.run import Planned, open_run
 from roost._work.engine import ClusterRequest
+from roost._work.managers import get_transport
 
 log = logging.getLogger("roost")
 
@@ -113,6 +114,7 @@ class Bridge:
         self._lost: set[int] = set()  # agents that the supervisor knows to be lost
         self._tasks: set[asyncio.Task[None]] = set()
         self._followers: list[asyncio.Task[None]] = []
+        self._news: asyncio.Queue[bytes] = asyncio.Queue()  # requests for the managers
 
     async def send(self, agent: int, kind: int, body: bytes, file: bytes | None = None) -> None:
         async with self._sending:
@@ -121,13 +123,13 @@ class Bridge:
 
     async def carry(self) -> None:
         self._followers = [asyncio.create_task(self._follow(index)) for index in range(len(self._agents))]
-        watch = asyncio.create_task(self._watch_reservation())
+        watch = [asyncio.create_task(self._watch_reservation()), asyncio.create_task(self._tell_news())]
         try:
             while await self._hand_on():
                 pass
         except EOFError:  # the supervisor is gone
             pass
-        for task in [watch, *self._followers, *self._tasks]:
+        for task in [*watch, *self._followers, *self._tasks]:
             task.cancel()
 
     async def _watch_reservation(self) -> None:
@@ -147,7 +149,11 @@ class Bridge:
         is_going_on = True
         while (message := self._link.receive()) is not None:
             agent, kind = HEAD.unpack_from(message[1])
-            if agent == BRIDGE:
+            if agent == BRIDGE and kind == _roost.AGENT_TELL and message[2] is not None:
+                await asyncio.to_thread(tell_managers, message[2])  # before the first process starts
+            elif agent == BRIDGE and kind == _roost.AGENT_TELL:
+                self._news.put_nowait(message[1][HEAD.size :])
+            elif agent == BRIDGE:
                 is_going_on = is_going_on and kind != _roost.AGENT_CLOSE
             else:
                 said.setdefault(agent, []).append((kind, message[1][HEAD.size :], message[2]))
@@ -156,6 +162,11 @@ class Bridge:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return is_going_on
+
+    async def _tell_news(self) -> None:
+        """Passes on what the managers are to know, in its order."""
+        while True:
+            await asyncio.to_thread(tell_managers, await self._news.get())
 
     def _number(self, agent: int) -> int:
         self._said[agent] += 1
@@ -230,6 +241,17 @@ class Bridge:
         kill_actors(self._engine._ray, [self._agents[index]])
         with contextlib.suppress(EOFError):  # the supervisor has gone
             await self.send(index, _roost.AGENT_GONE, why.encode(errors="replace")[:WORDS_MAX])
+
+
+def tell_managers(lines: bytes) -> None:
+    """Sends requests that no caller waits for: the run goes on without what its managers could not be told."""
+    for line in lines.splitlines():
+        request = json.loads(line)
+        try:
+            get_transport().call(request["call"], request["args"], None)
+        except _roost.Error as error:
+            log.warning("the managers do not know all processes of the run: %s", error)
+            return
 
 
 def death_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from roost._plan.config import environment
 from roost._plan.errors import EngineError, fault, warn
 from roost._plan.nodes import NodeInfo
 from roost._plan.view import view_of
+from roost._ray.allocate import as_allocated
 from roost._ray.environment import own_place
 from roost._ray.group import RayGroup, kill_actors, named_actors, rank_names, wait_names_free
 from roost._ray.join import MANAGERS_GONE, again, alive_nodes, check_alive, is_answering, is_taken, leave, told
@@ -359,7 +360,7 @@ class RayEngine:
             raise
         self.reserver().keep(reservation_id)
         self._single.note(actor, owner)
-        return actor
+        return as_allocated(self._ray, actor, name, request.placements)
 
     def _environment_of_one(self, request: AllocateRequest, owner: str) -> dict[str, str]:
         """What the process would have as a group of one, as on this machine; the caller's own variables win."""

@@ -73,7 +73,11 @@ def address_text(value: Any) -> str:
 
 @dataclass
 class WorkerInfo:
-    """What a worker reports of itself to the managers."""
+    """What the managers know of a worker: by the worker itself, or by the run that started its process.
+
+    ``ports`` are the leased ports of the process, by name; of a block, the first. ``state`` is ``"waiting"``,
+    ``"running"`` or ``"ended"``.
+    """
 
     address: WorkerAddress
     rank: int
@@ -86,6 +90,8 @@ class WorkerInfo:
     node_port: int = 0
     available_accelerators: list[Any] = field(default_factory=list)
     hardware_infos: list[Any] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=dict)
+    state: str = "running"
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON can hold it."""

@@ -15,7 +15,7 @@ from roost._plan.errors import EngineError, warn
 from roost._plan.nodes import NodeInfo
 from roost._plan.view import section_of
 from roost._work.allocate import check_node, group_settings, place_one, variable_text
-from roost._work.engine import ENGINES, AllocateRequest, ClusterRequest, EngineLink, load_engine
+from roost._work.engine import ENGINES, AllocateRequest, ClusterRequest, EngineLink, load_engine, open_managers
 from roost._work.managers import newest_cluster, set_cluster
 
 
@@ -52,7 +52,8 @@ class Cluster(PlanningCluster):
 
     ``engine`` is ``"local"`` or ``"ray"``; without it the environment's ``ROOST_ENGINE`` counts, then ``roost.engine`` of
     the config, then local. On Ray the nodes are those of the Ray cluster, unless ``cluster`` describes others to plan
-    against. On this machine a Cluster starts no process; the first WorkerGroup that is launched on it does.
+    against. On this machine a Cluster starts its managers, one small process, so that other processes find the run; workers
+    start with the first WorkerGroup that is launched on it.
 
     ``distributed_log_dir`` is the folder for the output of the workers, ``timeout`` the seconds until they must be ready,
     and ``namespace`` the name by which other processes find the run and its managers. A process may have several clusters.
@@ -78,6 +79,7 @@ class Cluster(PlanningCluster):
     _timeout = 600.0
     _request = ClusterRequest()
     _link: EngineLink | None = None
+    _managers: Any = None  # of the engine, from the start
 
     def __init__(
         self,
@@ -119,6 +121,8 @@ class Cluster(PlanningCluster):
         self._become(value, config, self._request.section)
         set_cluster(self)
         warn(value.warnings, 2)
+        if not self._is_planned_only and not os.environ.get("ROOST_NAMESPACE"):  # else this process belongs to a run
+            self._managers = open_managers(self._engine, self, namespace)
 
     @OwnOrNewest
     def allocate(
@@ -145,7 +149,8 @@ class Cluster(PlanningCluster):
         ``env_vars`` are its variables; they win over those of ``node_group_label`` and of roost. ``worker_rank`` is
         accepted and not used.
 
-        On Ray the handle is an actor. On this machine it is an object with the same ``handle.method.remote(...)``.
+        ``handle.method(...)`` calls a method without waiting for it; ``wait()`` of what it returns gives the value. On Ray the
+        handle is an actor's, too: ``handle.method.remote(...)`` returns Ray's own reference.
         ``Cluster.allocate(...)`` uses the newest cluster of this process.
 
         Raises roost.RankError for a node or an accelerator that does not exist, and EngineError when the engine cannot

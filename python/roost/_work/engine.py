@@ -137,11 +137,21 @@ class EngineEntry(NamedTuple):
 
     module: str
     has_own_nodes: bool  # it finds the nodes itself, unless the caller describes some to plan against
+    opener: str | None  # the module whose open_managers starts the managers of a Cluster that has no engine yet
 
 
-ENGINES = {"local": EngineEntry("roost._local.engine", False), "ray": EngineEntry("roost._ray.run", True)}
+ENGINES = {
+    "local": EngineEntry("roost._local.engine", False, "roost._local.registry_server"),
+    "ray": EngineEntry("roost._ray.run", True, None),
+}
 
 
 def load_engine(name: str) -> EngineModule:
     """Imports an engine. Ray is optional, and large: a program that does not use an engine never imports it."""
     return cast(EngineModule, importlib.import_module(ENGINES[name].module))
+
+
+def open_managers(name: str, cluster: PlanningCluster, namespace: str | None) -> Any:
+    """Starts the managers of a new Cluster, without its engine, which takes longer to import. None: the engine itself does that."""
+    opener = ENGINES[name].opener
+    return None if opener is None else importlib.import_module(opener).open_managers(cluster, namespace)

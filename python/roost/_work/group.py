@@ -17,6 +17,7 @@ from roost._work.call import CallSite, Handle
 from roost._work.cluster import Cluster
 from roost._work.engine import EngineLink, GroupLink, LaunchRequest, Surroundings
 from roost._work.logs import log_level
+from roost._work.script import ending, uncaught
 
 OWN_METHODS = ("launch", "execute_on", "from_group_name")
 NOT_CALLED = ("create_group", "timer")  # of Worker: for the driver's side
@@ -77,8 +78,9 @@ class Groups:
     def close(self) -> None:
         """Ends all groups. The exit status of the process stays what it is."""
         if self._owner == os.getpid():
-            for group in [group for group in list(self._running.values()) if group is not None]:
-                group._close()
+            with ending(uncaught()):
+                for group in [group for group in list(self._running.values()) if group is not None]:
+                    group._close()
             for engine in list(self._engines):
                 engine.close()
 
@@ -286,8 +288,9 @@ class WorkerGroup:
     def __enter__(self) -> "WorkerGroup":
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        self._close()
+    def __exit__(self, kind: object, raised: BaseException | None, traceback: object) -> None:
+        with ending(raised):
+            self._close()
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__

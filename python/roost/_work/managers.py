@@ -197,7 +197,8 @@ class Manager:
 
 
 class WorkerManager(Manager):
-    """Workers by their addresses. A new registration of an address replaces the old one, and ends with its process."""
+    """Workers by their addresses. A new registration of an address replaces the old one, and ends with its process.
+    Processes of `roost run` are known without one."""
 
     def register_worker(self, worker_address: WorkerAddress | str, worker_info: WorkerInfo) -> None:
         """Registers a worker under an address."""
@@ -208,9 +209,17 @@ class WorkerManager(Manager):
         return bool(self._call("unregister_worker", address_text(worker_address)))
 
     def get_worker_info(self, worker_address: WorkerAddress | str) -> WorkerInfo | None:
-        """The record of the worker with this address, or None."""
+        """The record of the worker with this address, or None. The worker's own record counts before that of its run."""
         info = self._call("get_worker_info", address_text(worker_address))
         return None if info is None else WorkerInfo.from_json(info)
+
+    def get_workers(self, group_name: str) -> list[WorkerInfo]:
+        """The records of all workers of a group or component, in the order of their ranks."""
+        return [WorkerInfo.from_json(info) for info in self._call("get_workers", as_text("group_name", group_name))]
+
+    def get_group_names(self) -> list[str]:
+        """The groups and components that have workers."""
+        return [str(name) for name in self._call("get_group_names")]
 
 
 class CollectiveManager(Manager):
