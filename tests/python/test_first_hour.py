@@ -1,5 +1,6 @@
 """What a newcomer meets on a machine without accelerators, on the command line and in Python."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,10 +27,22 @@ if __name__ == "__main__":
 def test_a_simulated_cluster_is_said_once(tmp_path: Path) -> None:
     script = tmp_path / "small.py"
     script.write_text(SCRIPT)
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    terminal, screen = os.openpty()
+    run = subprocess.run(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=screen, text=True, cwd=tmp_path, timeout=300
+    )
+    os.write(screen, b".")  # the end of what is read: a terminal hands on as much as it likes at a time
+    shown = b""
+    while not shown.endswith(b"."):
+        shown += os.read(terminal, 65536)
+    seen = shown.decode().replace("\r\n", "\n")
+    os.close(screen)
+    os.close(terminal)
     here = Cluster(cluster="local").num_accelerators
     said = f"roost: simulated: 2 nodes with 4 accelerators run on this machine, which has {here}\n"
-    assert (run.returncode, run.stdout, run.stderr) == (0, "[0, 1]\n[0, 1]\n", said)
+    assert (run.returncode, run.stdout, seen) == (0, "[0, 1]\n[0, 1]\n", said + ".")
+    quiet = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert (quiet.returncode, quiet.stderr) == (0, "")
 
 
 def test_one_machine_is_one_node() -> None:

@@ -59,11 +59,14 @@ class LocalEngine:
         return self._managers.namespace if self._attached is None else self._attached
 
     def _say_simulated(self) -> None:
-        """Says once, before the first process starts, that this machine has less than the cluster."""
+        """Tells the person at the terminal once, before the first process starts, that this machine has less than the
+        cluster. Logs and pipes do not get it: programs read those."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            return
         with self._lock:
             has_said, self._has_said_simulated = self._has_said_simulated, True
         if not has_said and (text := self._cluster._value.simulated):
-            logging.getLogger("roost").warning("roost: %s", text)
+            print(f"roost: {text}", file=sys.stderr, flush=True)
 
     def launch(self, request: LaunchRequest) -> "LocalGroup":
         running = self.start(request)

@@ -72,7 +72,9 @@ class PlanningCluster:
         return next((self._make_group(group) for group in self._value.groups if group[0] == wanted), None)
 
     def __repr__(self) -> str:
-        return f"<roost.Cluster: {self.num_nodes} nodes, {self.num_accelerators} accelerators>"
+        nodes = "node" if self.num_nodes == 1 else "nodes"
+        accelerators = "accelerator" if self.num_accelerators == 1 else "accelerators"
+        return f"<roost.Cluster: {self.num_nodes} {nodes}, {self.num_accelerators} {accelerators}>"
 
 
 def even_spec(count_name: str, num_nodes: Any, num_gpus_per_node: Any) -> bytes:
