@@ -29,11 +29,30 @@ TEST(durations_are_digits_and_a_unit)
 TEST(what_is_not_a_duration_is_refused_and_leaves_the_value_alone)
 {
     static const char *const rows[] = {
-        "",     "s",    "10",    "m10",  "10 m",  "10m ",  " 10m",
-        "+10m", "-10m", "1.5h",  "10M",  "10min", "1h30m", "10ms",
-        "1y",   "1_0s", "0x10s", "\t1s", "1\ts",  "m",     "9223372036854775808s",
+        "",
+        "s",
+        "10",
+        "m10",
+        "10 m",
+        "10m ",
+        " 10m",
+        "+10m",
+        "-10m",
+        "1.5h",
+        "10M",
+        "10min",
+        "1h30m",
+        "10ms",
+        "1y",
+        "1_0s",
+        "0x10s",
+        "\t1s",
+        "1\ts",
+        "m",
+        "9223372036854775808s",
         "153722867280912931m", /* one more than fits */
-        "15250284452472w",     "99999999999999999999999999d",
+        "15250284452472w",
+        "99999999999999999999999999d",
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         int64_t seconds = -7;

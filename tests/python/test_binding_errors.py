@@ -123,7 +123,9 @@ def test_cures_are_in_pythons_words() -> None:
     assert [
         text
         for text in library
-        if re.search(r"--(?!rank)[a-z]", re.sub("`(?:ray start|roost stop|roost probe) [^`]*`", "", _roost.python_words(text)))
+        if re.search(
+            r"--(?!rank)[a-z]", re.sub("`(?:ray start|roost stop|roost probe) [^`]*`", "", _roost.python_words(text))
+        )
     ] == []
 
 

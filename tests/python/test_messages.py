@@ -122,6 +122,7 @@ OTHER_TEXTS = {
     "the machine is very busy: try again": "its cure",
     "stopped before it began": "tests/python/test_agents_start.py",
     "nothing of it is left": "its cure",
+    "stopping run %s (%s)": "needs a living run; tests/python/test_engine_runs.py",
     "run %s is still starting": "tests/python/test_agents_start.py",
     "wait until it runs, end it where it was started, or name another one; `roost ps` lists them": "its cure",
     "%s: stopped before it began": "the same, as the program says it",
