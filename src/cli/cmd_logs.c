@@ -92,6 +92,7 @@ static int run(const struct invocation *invocation)
     if (status == 0)
         status = find_run(invocation, &meant);
     if (meant.entry) {
+        int hold = runs_hold(meant.entry);
         meant.dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (meant.dir < 0) {
             output_say("cannot open the run '%s': %s", quote(sv_from(meant.entry->path)).text,
@@ -101,6 +102,8 @@ static int run(const struct invocation *invocation)
             status = show(invocation, ranks, &meant);
             close(meant.dir);
         }
+        if (hold >= 0)
+            close(hold);
     }
     runs_release(&meant.list);
     arena_release(&arena);

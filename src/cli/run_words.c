@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 struct run_word run_age(int64_t seconds)
 {
     static const struct {
@@ -46,10 +45,15 @@ struct run_word run_size(int64_t bytes)
 
 struct quote run_what(const char *config, const char *components, int width)
 {
-    struct quote out = quote(sv_from(config[0] ? config : components));
-    size_t len = strlen(out.text), most = width > 8 ? (size_t)width : 8;
-    if (width <= 0 || len <= most) /* bytes are no less than columns */
+    enum { SHOWN_MAX = 80 }; /* of a quote, which cuts the end */
+    struct strview text = sv_from(config[0] ? config : components);
+    size_t most = width <= 0 || width > SHOWN_MAX ? SHOWN_MAX : width > 8 ? (size_t)width : 8;
+    bool is_cut = text.len > SHOWN_MAX;
+    struct quote out = quote(is_cut ? sv_sub(text, text.len - SHOWN_MAX, text.len) : text);
+    size_t len = strlen(out.text);
+    if (!is_cut && len <= most) /* bytes are no less than columns */
         return out;
+    most = len < most ? len : most;
     size_t from = len - (most - 3);
     while (((unsigned char)out.text[from] & 0xc0) == 0x80) /* not inside a character */
         from++;

@@ -175,10 +175,10 @@ struct run_end run_end_read(int dir)
     if (line) {
         struct stat info;
         bool is_crashed = strstr(line, "\"crashed\":true") != NULL;
-        out.state = is_crashed                          ? RUN_CRASHED
-                    : strstr(line, "\"signal\":")       ? RUN_STOPPED
-                    : strstr(line, "\"failed\":true")   ? RUN_FAILED
-                                                        : RUN_DONE;
+        out.state = is_crashed                        ? RUN_CRASHED
+                    : strstr(line, "\"signal\":")     ? RUN_STOPPED
+                    : strstr(line, "\"failed\":true") ? RUN_FAILED
+                                                      : RUN_DONE;
         out.status = (int32_t)find_number(line, "\"status\":", out.state == RUN_DONE ? 0 : -1);
         /* When a run crashed is not known. What was written last is the closest there is. */
         bool is_found = is_crashed && fstat(fd, &info) == 0;

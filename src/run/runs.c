@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,6 +101,15 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
         end = run_end_read(dir);
         run_end_put(&end, entry);
     }
+}
+
+int runs_hold(const struct run_entry *entry)
+{
+    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || flock(dir, LOCK_SH | LOCK_NB) == 0)
+        return dir;
+    close(dir);
+    return -1;
 }
 
 enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry)

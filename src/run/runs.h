@@ -72,6 +72,10 @@ bool runs_goes_on(int dir);
 /* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
 enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry);
 
+/* Keeps the directory of a run from being pruned until the descriptor that is returned is closed; -1 = the
+ * run goes on, so it is not pruned anyway. */
+int runs_hold(const struct run_entry *entry);
+
 /* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
  * to it is not this one (runs_explain). */
 int runs_connect(const struct run_list *list, const struct run_entry *entry);

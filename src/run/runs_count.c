@@ -14,9 +14,8 @@
 
 enum { RECORDS_MAX = 1 << 30, NO_OUTCOME = 0xff };
 
-const char *const run_count_words[RUN_COUNT_KINDS] = {"waiting", "running", "restarting",
-                                                      "ended",   "stopped", "done",
-                                                      "failed",  "killed",  "lost"};
+const char *const run_count_words[RUN_COUNT_KINDS] = {
+    "waiting", "running", "restarting", "ended", "stopped", "done", "failed", "killed", "lost"};
 
 static struct run_counts *find(struct run_counts *counts, int32_t count, struct strview name)
 {
@@ -156,7 +155,8 @@ static void count_recorded(const struct run_entry *entry, struct run_counts *cou
     for (int32_t i = 0; i < count; i++)
         size += (size_t)counts[i].world_size;
     int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int fd = dir >= 0 ? openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
+    int fd =
+        dir >= 0 ? openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
     bool is_good = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
                    info.st_size <= RECORDS_MAX && size <= RECORDS_MAX;
     char *bytes = is_good ? malloc((size_t)info.st_size + 1) : NULL;
