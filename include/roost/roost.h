@@ -13,6 +13,7 @@
 #include <roost/lines.h>
 #include <roost/plan.h>
 #include <roost/port.h>
+#include <roost/prune.h>
 #include <roost/render.h>
 #include <roost/version.h>
 #include <roost/worker.h>

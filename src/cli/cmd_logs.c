@@ -182,6 +182,7 @@ static int run(const struct invocation *invocation)
     if (status == 0)
         status = find_run(invocation, &meant);
     if (meant.entry) {
+        int hold = runs_hold(meant.entry);
         meant.dir = open(meant.entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (meant.dir < 0) {
             output_say("cannot open the run '%s': %s", quote(sv_from(meant.entry->path)).text,
@@ -191,6 +192,8 @@ static int run(const struct invocation *invocation)
             status = show(invocation, &choice, &meant);
             close(meant.dir);
         }
+        if (hold >= 0)
+            close(hold);
     }
     if (choice.has_pattern)
         regfree(&choice.pattern);

@@ -11,6 +11,9 @@ static int stop(const struct invocation *invocation, struct run_list *list,
     struct roost_error err;
     struct diag diag = diag_start(NULL, &err);
     struct strview answer;
+    if (!invocation->operand_count)
+        output_say("stopping run %s (%s)", entry->id,
+                   quote(sv_from(entry->config[0] ? entry->config : entry->components)).text);
     int fd = runs_connect(list, entry), error = fd < 0 ? errno : 0;
     const char *question = option_is_on(invocation, "now") ? "kill" : "stop";
     if (fd >= 0 && runs_ask(list, entry, fd, question, &answer)) {
@@ -27,8 +30,7 @@ static int stop(const struct invocation *invocation, struct run_list *list,
         return roost_code_exit(err.code);
     }
     output_say("run %s had ended already", entry->id);
-    /* Without a name it was meant to end something, and there was nothing. */
-    return invocation->operand_count ? 0 : EXIT_USAGE;
+    return 0;
 }
 
 static int run(const struct invocation *invocation)
@@ -43,6 +45,12 @@ static int run(const struct invocation *invocation)
         runs_list(&list, (const char *const *)invocation->env, &diag)
             ? runs_find(&list, invocation->operand_count ? invocation->operands[0] : NULL, &diag)
             : NULL;
+    if (entry && !invocation->operand_count && entry->state > RUN_ALIVE) {
+        /* Without a name it was meant to end something, and there is nothing. */
+        diag_error(&diag, ROOST_ERR_USAGE, NOWHERE, "nothing is running");
+        diag_hint(&diag, "`roost ps -a` lists runs that have ended");
+        entry = NULL;
+    }
     int status = entry ? stop(invocation, &list, entry) : roost_code_exit(err.code);
     if (!entry)
         output_error(&err);
@@ -62,7 +70,7 @@ const struct command cmd_stop = {
     .details =
         "Asks every process of the run to end, kills the rest after the grace of the run, and\n"
         "waits until all have ended. RUN is an id or the beginning of one; the default is the\n"
-        "newest run.",
+        "newest run that is alive.",
     .examples = "roost stop\n"
                 "roost stop 4by53t --now",
     .options = options,

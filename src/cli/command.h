@@ -82,7 +82,7 @@ enum { COMMANDS_MAX = 32 };
 /* All commands, NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
 extern const struct command cmd_check, cmd_completion, cmd_groups, cmd_logs, cmd_plan, cmd_probe,
-    cmd_ps, cmd_run, cmd_stop, cmd_version;
+    cmd_prune, cmd_ps, cmd_run, cmd_stop, cmd_version;
 
 /* The exit statuses of commands that read a config. */
 #define PLANNING_EXITS                                                                             \

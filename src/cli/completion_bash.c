@@ -52,9 +52,9 @@ static const char configs[] =
 
 static const char runs[] =
     "        # shellcheck disable=SC2086 # nothing, or --all\n"
-    "        while read -r word _; do\n"
-    "            [[ $word != RUN && $word == \"$current\"* ]] && COMPREPLY+=(\"$word\")\n"
-    "        done < <(\"${COMP_WORDS[0]}\" ps ${1#RUN} 2> /dev/null) ;;\n";
+    "        while read -r word; do\n"
+    "            [[ $word == \"$current\"* ]] && COMPREPLY+=(\"$word\")\n"
+    "        done < <(\"${COMP_WORDS[0]}\" ps --quiet ${1#RUN} 2> /dev/null) ;;\n";
 
 static void put_kind(struct text *out, const struct argument_kind *kind)
 {

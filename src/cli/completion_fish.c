@@ -13,7 +13,7 @@ static const char helpers[] =
     "end\n\n"
     "# The ids of runs; --all: also of those that have ended.\n"
     "function __roost_runs\n"
-    "    roost ps $argv 2>/dev/null | string match -v 'RUN *' | string replace -r ' .*' ''\n"
+    "    roost ps --quiet $argv 2>/dev/null\n"
     "end\n\n"
     "complete -c roost -f\n";
 

@@ -4,6 +4,7 @@
 #define CONFIG_CONFIG_H
 
 #include <roost/config.h>
+#include <roost/prune.h>
 
 #include "base/rankset.h"
 #include "base/text.h"
@@ -137,6 +138,7 @@ struct roost_config {
     const char *ray_address; /* roost.ray.address or NULL */
     bool is_unreserved;      /* roost.ray.reserve: false */
     struct word logs_dir;    /* roost.logs.dir, relative to the config; empty = not set */
+    struct roost_prune_limits logs_keep; /* roost.logs.keep */
     struct launch_config *launches;
     int32_t launch_count;
     struct env_names env_read;

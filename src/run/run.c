@@ -390,14 +390,9 @@ enum roost_code run_close(struct roost_run *run, int32_t status)
 
 int roost_run_status(const struct roost_run *run, struct roost_event *out_first)
 {
-    const struct roost_event *end = &run->end;
     if (out_first)
-        *out_first = *end;
-    if (end->code != ROOST_OK)
-        return roost_code_exit(end->code);
-    if (end->signal > 0)
-        return 128 + end->signal;
-    return end->exit_code < 0 || end->exit_code > 127 ? 1 : end->exit_code;
+        *out_first = run->end;
+    return record_status(&run->end);
 }
 
 void roost_run_free(struct roost_run *run)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <roost/prune.h>
+
 #include "base/cure.h"
 #include "base/file.h"
 #include "base/private_dir.h"
@@ -78,6 +80,22 @@ bool run_start_sign_namespace(struct run_start *start)
     return false;
 }
 
+/* Applies roost.logs.keep, before the run takes room itself. A run does not fail because an old one could not
+ * be removed: `roost prune` tells why. */
+static void prune_old(const struct run_start *start, const char *logs)
+{
+    const struct roost_prune_limits *keep = &start->options->config->logs_keep;
+    char state[RUN_PATH_MAX];
+    struct roost_prune_options options = {
+        .env = start->options->env, .limits = *keep, .dir = logs, .is_real = true};
+    if (!keep->has_age && !keep->has_count && !keep->has_size)
+        return;
+    if (!logs && private_dir_state(state, sizeof state, options.env))
+        options.dir = state;
+    if (options.dir && roost_prune(&options, NULL) != ROOST_OK)
+        return; /* making the run's own directory reports what is wrong there */
+}
+
 bool run_start_find_places(struct run_start *start)
 {
     const char *const *env = start->options->env;
@@ -97,6 +115,8 @@ bool run_start_find_places(struct run_start *start)
         return false;
     char logs[RUN_PATH_MAX];
     bool has_logs = false;
-    return find_logs(start, logs, sizeof logs, &has_logs) &&
-           run_dir_make(&start->run->dir, has_logs ? logs : NULL, env, start->diag);
+    if (!find_logs(start, logs, sizeof logs, &has_logs))
+        return false;
+    prune_old(start, has_logs ? logs : NULL);
+    return run_dir_make(&start->run->dir, has_logs ? logs : NULL, env, start->diag);
 }

@@ -132,6 +132,48 @@ struct setup run_start_setup(const struct run_start *start)
 
 /* --- the page --- */
 
+/* How many nodes the processes of one component are on. The others of `is_used` stay as they are, so that a
+ * shared table counts the nodes of several. */
+static int32_t count_nodes(const struct component_commands *component, bool *is_used)
+{
+    int32_t count = 0;
+    for (int32_t p = 0; p < component->process_count; p++) {
+        bool *used = &is_used[component->placed->cluster_node_rank[p]];
+        count += !*used;
+        *used = true;
+    }
+    return count;
+}
+
+/* The components, and on how many nodes each and all of them are. */
+static bool put_components(struct run_start *start, struct json_writer *json)
+{
+    const struct commands *commands = start->commands;
+    int32_t last = 0, nodes = 0;
+    for (int32_t i = 0; i < commands->component_count; i++)
+        for (int32_t p = 0; p < commands->components[i].process_count; p++)
+            if (commands->components[i].placed->cluster_node_rank[p] > last)
+                last = commands->components[i].placed->cluster_node_rank[p];
+    bool *is_used = calloc((size_t)last + 1, sizeof *is_used);
+    if (!is_used)
+        return false;
+    for (int32_t i = 0; i < commands->component_count; i++)
+        nodes += count_nodes(&commands->components[i], is_used);
+    json_put_int(json_key(json, "nodes"), nodes);
+    json_open_array(json_key(json, "components"));
+    for (int32_t i = 0; i < commands->component_count; i++) {
+        memset(is_used, 0, ((size_t)last + 1) * sizeof *is_used);
+        json_open_object(json);
+        json_put_string(json_key(json, "name"), commands->components[i].name);
+        json_put_int(json_key(json, "world_size"), commands->components[i].process_count);
+        json_put_int(json_key(json, "nodes"), count_nodes(&commands->components[i], is_used));
+        json_close(json);
+    }
+    json_close(json);
+    free(is_used);
+    return true;
+}
+
 bool run_start_describe(struct run_start *start)
 {
     const struct roost_run *run = start->run;
@@ -157,17 +199,10 @@ bool run_start_describe(struct run_start *start)
     json_put_string(json_key(&json, "cgroup"), run->cgroup);
     if (run->server)
         json_put_int(json_key(&json, "registry_pid"), roost_registry_server_pid(run->server));
-    json_open_array(json_key(&json, "components"));
-    for (int32_t i = 0; i < run->component_count; i++) {
-        json_open_object(&json);
-        json_put_string(json_key(&json, "name"), run->components[i].name);
-        json_put_int(json_key(&json, "world_size"), run->components[i].world_size);
-        json_close(&json);
-    }
-    json_close(&json);
+    bool has_components = put_components(start, &json);
     json_close(&json);
     text_char(&page, '\n');
-    const char *bytes = text_string(&page);
+    const char *bytes = has_components ? text_string(&page) : NULL;
     bool is_good = bytes && run_dir_describe(&start->run->dir, bytes, page.len, start->diag);
     if (!bytes)
         diag_nomem(start->diag);

@@ -7,22 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/private_dir.h"
-#include "base/text.h"
 #include "rpc/control_socket.h"
 #include "run/run_dir.h"
+#include "run/run_page.h"
 #include "supervise/lost.h"
 #include "supervise/sweep.h"
-#include "json/json_reader.h"
 
 enum {
     PAGE_MAX = 1 << 20,
-    TAIL_MAX = 512,
     SWEEP_MS = 1000,
     WAKE_MS = 5000,     /* for a guardian to end a run */
     STALE_SECONDS = 60, /* a younger folder without a page may be about to have one */
@@ -37,113 +36,6 @@ const char *run_state_word(enum run_state state)
 }
 
 /* --- one run --- */
-
-static const char *copy(struct run_list *list, struct strview text)
-{
-    const char *out = arena_copy(&list->arena, text);
-    return out ? out : "";
-}
-
-/* The names of all components, and their processes together. */
-static void read_components(struct run_list *list, struct json_reader *reader,
-                            struct run_entry *entry)
-{
-    struct diag diag = {0};
-    struct text names = TEXT_INIT;
-    struct json_event event;
-    int64_t size;
-    for (int depth = 1; depth > 0 && (event = json_next(reader, &diag)).kind != JSON_FAILED;) {
-        depth += event.kind == JSON_OBJECT || event.kind == JSON_ARRAY;
-        depth -= event.kind == JSON_OBJECT_END || event.kind == JSON_ARRAY_END;
-        if (event.kind == JSON_KEY && sv_is(event.text, "world_size") &&
-            json_int(json_next(reader, &diag), 0, INT32_MAX, &size))
-            entry->world_size += size;
-        else if (event.kind == JSON_KEY && sv_is(event.text, "name") &&
-                 (event = json_next(reader, &diag)).kind == JSON_STRING)
-            text_printf(&names, "%s%.*s", names.len ? ", " : "", (int)event.text.len,
-                        event.text.at);
-    }
-    const char *text = text_string(&names);
-    entry->components = text ? copy(list, sv_from(text)) : "";
-    text_release(&names);
-}
-
-/* Seconds, with up to nine digits after the point: 1794831890.376128603. */
-static void read_started(struct strview text, struct run_entry *entry)
-{
-    size_t at = 0;
-    for (; at < text.len && text.at[at] != '.'; at++)
-        continue;
-    entry->started = strtoll(text.at, NULL, 10);
-    entry->started_ns = 0;
-    for (int32_t unit = 100000000; unit && ++at < text.len; unit /= 10) {
-        if (text.at[at] < '0' || text.at[at] > '9')
-            break; /* not as it was written */
-        entry->started_ns += unit * (text.at[at] - '0');
-    }
-}
-
-static void read_pid(struct json_event event, int32_t *out)
-{
-    int64_t pid;
-    if (json_int(event, 1, INT32_MAX, &pid))
-        *out = (int32_t)pid;
-}
-
-static void read_page(struct run_list *list, struct strview page, struct run_entry *entry)
-{
-    struct diag diag = {0};
-    struct json_reader *reader = json_reader_from_text(RUN_PAGE, page, NULL);
-    struct json_event event;
-    if (!reader || json_next(reader, &diag).kind != JSON_OBJECT) {
-        json_reader_free(reader);
-        return;
-    }
-    while ((event = json_next(reader, &diag)).kind == JSON_KEY) {
-        char key[24];
-        snprintf(key, sizeof key, "%.*s", (int)event.text.len, event.text.at);
-        event = json_next(reader, &diag);
-        if (strcmp(key, "config") == 0 && event.kind == JSON_STRING)
-            entry->config = copy(list, event.text);
-        else if (strcmp(key, "cgroup") == 0 && event.kind == JSON_STRING)
-            entry->cgroup = copy(list, event.text);
-        else if (strcmp(key, "boot_id") == 0 && event.kind == JSON_STRING)
-            entry->boot_id = copy(list, event.text);
-        else if (strcmp(key, "guardian_pid") == 0)
-            read_pid(event, &entry->guardian);
-        else if (strcmp(key, "supervisor_pid") == 0)
-            read_pid(event, &entry->supervisor);
-        else if (strcmp(key, "started") == 0 && event.kind == JSON_NUMBER)
-            read_started(event.text, entry);
-        else if (strcmp(key, "components") == 0 && event.kind == JSON_ARRAY)
-            read_components(list, reader, entry);
-        else if (json_skip(reader, &diag) != ROOST_OK)
-            break;
-    }
-    json_reader_free(reader);
-}
-
-/* The last line of the records shows whether the run came to its end, or was found without one. */
-static enum run_state read_end(int dir, bool *out_is_known)
-{
-    char tail[TAIL_MAX + 1];
-    int fd = openat(dir, RUN_RECORDS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
-    off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
-    ssize_t got = size > 0 ? file_read_at(fd, tail, TAIL_MAX, from) : 0;
-    if (fd >= 0)
-        close(fd);
-    tail[got > 0 ? got : 0] = '\0';
-    char *end = strstr(tail, "{\"end\":true");
-    *out_is_known = end != NULL;
-    if (!end)
-        return RUN_CRASHED;
-    if (strstr(end, "\"crashed\":true"))
-        return RUN_CRASHED;
-    if (strstr(end, "\"signal\":"))
-        return RUN_STOPPED;
-    return strstr(end, "\"failed\":true") ? RUN_FAILED : RUN_DONE;
-}
 
 static bool is_this_boot(const struct run_entry *entry)
 {
@@ -180,9 +72,8 @@ static void remove_unstarted(const struct run_list *list, int state, int dir, co
 
 bool runs_goes_on(int dir)
 {
-    bool is_known;
-    (void)read_end(dir, &is_known);
-    return !is_known && run_dir_is_held(dir);
+    struct run_end end = run_end_read(dir);
+    return !end.is_known && run_dir_is_held(dir);
 }
 
 static void find_state(const struct run_list *list, int dir, struct run_entry *entry)
@@ -193,9 +84,9 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
         entry->state = RUN_ALIVE;
         return;
     }
-    bool is_known;
-    entry->state = read_end(dir, &is_known);
-    if (is_known)
+    struct run_end end = run_end_read(dir);
+    run_end_put(&end, entry);
+    if (end.is_known)
         return;
     /* Not to be reached is not to be dead: it may have another runtime directory, or another machine. */
     bool is_here = is_this_boot(entry), is_held = run_dir_is_held(dir);
@@ -207,7 +98,18 @@ static void find_state(const struct run_list *list, int dir, struct run_entry *e
     } else if (is_here) {
         end_leftovers(list, entry->id, entry->cgroup);
         lost_record(dir, LOST_END_CRASHED);
+        end = run_end_read(dir);
+        run_end_put(&end, entry);
     }
+}
+
+int runs_hold(const struct run_entry *entry)
+{
+    int dir = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || flock(dir, LOCK_SH | LOCK_NB) == 0)
+        return dir;
+    close(dir);
+    return -1;
 }
 
 enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry)
@@ -249,18 +151,13 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
             path[link] = '\0';
         else if (snprintf(path, sizeof path, "%s/%s", state_path, id) >= (int)sizeof path)
             path[0] = '\0'; /* cannot be: it has been opened */
-        *out = (struct run_entry){.id = copy(list, sv_from(id)),
-                                  .path = copy(list, sv_from(path)),
-                                  .config = "",
-                                  .components = "",
-                                  .cgroup = "",
-                                  .boot_id = ""};
+        *out = run_page_empty(list, id, path);
         if (is_starting && fstat(fd, &info) == 0) {
             out->started = info.st_mtim.tv_sec;
             out->started_ns = (int32_t)info.st_mtim.tv_nsec;
         }
         if (!is_starting) {
-            read_page(list, (struct strview){page, (size_t)len}, out);
+            run_page_read(list, (struct strview){page, (size_t)len}, out);
             find_state(list, dir, out);
         }
     }
@@ -352,30 +249,40 @@ static const struct run_entry *if_begun(const struct run_entry *entry, struct di
     return NULL;
 }
 
-const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
-                                  struct diag *diag)
+const struct run_entry *runs_named(const struct run_list *list, const char *prefix,
+                                   struct diag *diag)
 {
-    const struct run_entry *found = prefix ? NULL : find_living(list);
-    if (found)
-        return if_begun(found, diag);
+    const struct run_entry *found = NULL;
     int32_t count = 0;
-    for (int32_t i = 0; i < list->count && !(found && !prefix); i++)
-        if (!prefix || strncmp(list->entries[i].id, prefix, strlen(prefix)) == 0) {
+    for (int32_t i = 0; i < list->count; i++)
+        if (strncmp(list->entries[i].id, prefix, strlen(prefix)) == 0) {
+            found = found ? found : &list->entries[i];
             count++;
-            if (!found)
-                found = &list->entries[i];
         }
     if (count == 1)
-        return if_begun(found, diag);
-    if (count == 0 && prefix)
+        return found;
+    if (count == 0)
         diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there is no run '%s'",
                    quote(sv_from(prefix)).text);
-    else if (count == 0)
-        diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there are no runs yet");
     else
         diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "%d runs start with '%s'", count,
                    quote(sv_from(prefix)).text);
     diag_hint(diag, count ? "write more of its id; `roost ps -a` lists them"
                           : "`roost ps -a` lists the runs there are");
+    return NULL;
+}
+
+const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
+                                  struct diag *diag)
+{
+    const struct run_entry *found = prefix ? runs_named(list, prefix, diag) : find_living(list);
+    if (!prefix && !found && list->count > 0)
+        found = &list->entries[0];
+    if (found)
+        return if_begun(found, diag);
+    if (!prefix) {
+        diag_error(diag, ROOST_ERR_USAGE, (struct place){0}, "there are no runs yet");
+        diag_hint(diag, "`roost ps -a` lists the runs there are");
+    }
     return NULL;
 }

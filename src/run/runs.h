@@ -13,6 +13,13 @@
 
 enum run_state { RUN_STARTING, RUN_ALIVE, RUN_DONE, RUN_FAILED, RUN_STOPPED, RUN_CRASHED };
 
+/* A component of a run, as its page names it. */
+struct run_member {
+    const char *name;
+    int32_t world_size;
+    int32_t nodes; /* how many its processes are on; -1 = the page does not say */
+};
+
 struct run_entry {
     const char *id;
     const char *path; /* of its directory */
@@ -22,6 +29,12 @@ struct run_entry {
     int64_t started;    /* seconds since 1970, */
     int32_t started_ns; /* and nanoseconds: runs may follow each other quickly */
     int64_t world_size;
+    const struct run_member *members;
+    int32_t member_count;
+    int32_t nodes;       /* how many its processes are on; -1 = the page does not say */
+    int32_t exit_status; /* -1 = it goes on, or crashed, or a roost ran it that did not record it */
+    int64_t ended;       /* seconds since 1970; 0 = it goes on, or is not known to have ended */
+    bool has_end;        /* its end is recorded: nothing of it lives, here or elsewhere */
     const char *cgroup, *boot_id; /* "" = none */
     int32_t guardian,
         supervisor; /* their pids, on the machine and boot that started the run; 0 = none */
@@ -39,6 +52,11 @@ struct run_list {
 bool runs_list(struct run_list *list, const char *const *env, struct diag *diag);
 void runs_release(struct run_list *list);
 
+/* The run whose id starts with `prefix`, whatever its state. NULL after reporting that there is none, or
+ * several. */
+const struct run_entry *runs_named(const struct run_list *list, const char *prefix,
+                                   struct diag *diag);
+
 /* The run whose id starts with `prefix`; for NULL the newest that is alive, else the newest. NULL after
  * reporting that there is none, or several, or that the run is still starting and cannot be asked. */
 const struct run_entry *runs_find(const struct run_list *list, const char *prefix,
@@ -54,6 +72,10 @@ bool runs_goes_on(int dir);
 /* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
 enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry);
 
+/* Keeps the directory of a run from being pruned until the descriptor that is returned is closed; -1 = the
+ * run goes on, so it is not pruned anyway. */
+int runs_hold(const struct run_entry *entry);
+
 /* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
  * to it is not this one (runs_explain). */
 int runs_connect(const struct run_list *list, const struct run_entry *entry);
@@ -63,6 +85,37 @@ int runs_connect(const struct run_list *list, const struct run_entry *entry);
  * and cannot read the question, because its control group is frozen, is thawed or killed from here. */
 bool runs_ask(struct run_list *list, const struct run_entry *entry, int fd, const char *question,
               struct strview *out);
+
+/* How many processes of a component are in which state. The first are those of a living run, as the run
+ * answers them; the last, and RUN_COUNT_WAITING for a process that never began, those of one that has
+ * ended. */
+enum run_count {
+    RUN_COUNT_WAITING,
+    RUN_COUNT_RUNNING,
+    RUN_COUNT_RESTARTING,
+    RUN_COUNT_ENDED,
+    RUN_COUNT_STOPPED, /* by SIGSTOP or a debugger */
+    RUN_COUNT_DONE,
+    RUN_COUNT_FAILED,
+    RUN_COUNT_KILLED, /* by roost */
+    RUN_COUNT_LOST,
+    RUN_COUNT_KINDS,
+};
+extern const char *const run_count_words[RUN_COUNT_KINDS];
+
+struct run_counts {
+    const char *name;
+    int32_t world_size, nodes;
+    /* blocked, starting, up, ready; of a run that has ended: done, failed, stopped, lost, blocked */
+    const char *state;
+    bool is_known; /* false = only its name and its size are */
+    int32_t count[RUN_COUNT_KINDS];
+};
+
+/* The components of a run ([member_count], in the arena of the list): of a living one as it answered
+ * "status", else (`status` is empty) as the records say. NULL without memory. */
+struct run_counts *runs_count(struct run_list *list, const struct run_entry *entry,
+                              struct strview status);
 
 /* Reports why a run that goes on cannot be asked: the errno of runs_connect, 0 = runs_ask has failed. */
 void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,

@@ -165,11 +165,14 @@ static void complete(int run_dir, int records, enum lost_end kind)
     if (is_done)
         lost_forget(run_dir);
     struct text end = TEXT_INIT;
-    int64_t now = clock_read(CLOCK_REALTIME);
+    struct roost_event lost = {.component = -1,
+                               .exit_code = -1,
+                               .code = ROOST_ERR_ENGINE,
+                               .ended_at = clock_read(CLOCK_REALTIME)};
     if (kind == LOST_END_CRASHED)
         record_put_crash(&end);
     else if (kind == LOST_END_FAILED)
-        record_put_end(&end, true, 0, now);
+        record_put_end(&end, true, &lost);
     if (end.len && is_read && !has_end)
         (void)write_line(records, &end);
     text_release(&end);

@@ -66,12 +66,22 @@ static struct json_writer put_end(struct text *out, bool has_failed)
     return json;
 }
 
-void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at)
+int record_status(const struct roost_event *end)
+{
+    if (end->code != ROOST_OK)
+        return roost_code_exit(end->code);
+    if (end->signal > 0)
+        return 128 + end->signal;
+    return end->exit_code < 0 || end->exit_code > 127 ? 1 : end->exit_code;
+}
+
+void record_put_end(struct text *out, bool has_failed, const struct roost_event *end)
 {
     struct json_writer json = put_end(out, has_failed);
-    if (ended_by > 0)
-        json_put_int(json_key(&json, "signal"), ended_by);
-    json_put_seconds(json_key(&json, "ended"), ended_at);
+    if (end->component < 0 && end->signal > 0)
+        json_put_int(json_key(&json, "signal"), end->signal);
+    json_put_int(json_key(&json, "status"), record_status(end));
+    json_put_seconds(json_key(&json, "ended"), end->ended_at);
     json_close(&json);
     text_char(out, '\n');
 }
@@ -139,6 +149,30 @@ bool record_find(struct strview records, const char *component, struct roost_eve
     }
     text_release(&name);
     return at && read_rest(rest, event);
+}
+
+bool record_read_outcome(struct strview line, struct record_name *out, enum record_outcome *how)
+{
+    char rest[128];
+    struct roost_event event;
+    const char *at = line.len ? memmem(line.at, line.len, ",\"code\":", 8) : NULL;
+    size_t len = at ? (size_t)(line.at + line.len - at) : 0;
+    len = len < sizeof rest - 1 ? len : sizeof rest - 1;
+    if (len > 0)
+        memcpy(rest, at, len);
+    rest[len] = '\0';
+    if (!at || !record_read_name(line, out))
+        return false;
+    if (strstr(rest, "\"reason\":\"lost\"")) { /* with neither a code nor a signal */
+        *how = RECORD_LOST;
+        return true;
+    }
+    if (!read_rest(rest, &event))
+        return false;
+    *how = event.end == ROOST_END_EXITED   ? event.exit_code == 0 ? RECORD_DONE : RECORD_FAILED
+           : event.end == ROOST_END_KILLED ? RECORD_KILLED
+                                           : RECORD_FAILED;
+    return true;
 }
 
 bool record_read_name(struct strview line, struct record_name *out)

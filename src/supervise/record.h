@@ -23,11 +23,21 @@ int record_compare(const struct record_name *left, const struct record_name *rig
 /* How a life of a process of `component` ended. */
 void record_put_life(struct text *out, const char *component, const struct roost_event *event);
 
-/* The last line of a run that came to its end. */
-void record_put_end(struct text *out, bool has_failed, int32_t ended_by, int64_t ended_at);
+/* The exit status of a run that ended as `end`, its last event, says. */
+int record_status(const struct roost_event *end);
+
+/* The last line of a run that came to its end, as its last event says. */
+void record_put_end(struct text *out, bool has_failed, const struct roost_event *end);
 
 /* The last line of a run that did not come to its end, written by the process that found it. */
 void record_put_crash(struct text *out);
+
+/* How a life ended, in a word of `roost ps`. */
+enum record_outcome { RECORD_DONE, RECORD_FAILED, RECORD_KILLED, RECORD_LOST };
+
+/* Reads the component, rank and life of a line, and how that life ended; false when the line is not a whole
+ * record of a life. */
+bool record_read_outcome(struct strview line, struct record_name *out, enum record_outcome *how);
 
 /* Whether a line is the last one of a run. */
 bool record_is_end(struct strview line);

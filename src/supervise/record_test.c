@@ -21,7 +21,9 @@ TEST(a_record_is_found_as_it_was_written)
     struct text lines = TEXT_INIT;
     for (size_t i = 0; i < ROWS(rows); i++)
         record_put_life(&lines, "actor", &rows[i]);
-    record_put_end(&lines, true, 15, 5);
+    record_put_end(
+        &lines, true,
+        &(struct roost_event){.component = -1, .exit_code = -1, .signal = 15, .ended_at = 5});
     for (size_t i = 0; i < ROWS(rows); i++) {
         struct roost_event event = {.rank = rows[i].rank, .life = rows[i].life, .pid = rows[i].pid};
         assert_true(record_find((struct strview){lines.bytes, lines.len}, "actor", &event));

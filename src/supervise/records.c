@@ -38,8 +38,7 @@ void records_add(struct supervisor *supervisor, const struct roost_event *event)
 {
     struct text line = TEXT_INIT;
     if (event->kind == ROOST_EVENT_FINISHED)
-        record_put_end(&line, supervisor->has_failed, event->component < 0 ? event->signal : 0,
-                       event->ended_at);
+        record_put_end(&line, supervisor->has_failed, event);
     else
         record_put_life(&line, supervisor->watcher.spec.components[event->component].name, event);
     const char *bytes = text_string(&line);

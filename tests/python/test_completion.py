@@ -15,7 +15,7 @@ from transcripts import ROOST
 
 # The type of a completion that lists: bash tells it a function as the character '?'.
 LISTS = 63
-COMMANDS = ["check", "plan", "groups", "probe", "run", "ps", "logs", "stop", "completion", "version"]
+COMMANDS = ["check", "plan", "groups", "probe", "run", "ps", "logs", "stop", "prune", "completion", "version"]
 WHEN = ["auto", "always", "never"]
 
 
@@ -90,8 +90,8 @@ def run_id(folder: Path) -> str:
     ("words", "offered"),
     [
         ([""], [*COMMANDS, "help", "--help", "--version"]),
-        (["p"], ["plan", "probe", "ps"]),
-        (["help", "p"], ["plan", "probe", "ps"]),
+        (["p"], ["plan", "probe", "prune", "ps"]),
+        (["help", "p"], ["plan", "probe", "prune", "ps"]),
         (["help", ""], COMMANDS),
         (["check", "--n"], ["--no-isolate"]),
         (["stop", "-"], ["--now", "--help"]),

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,68 @@ def test_ps_tells_of_a_living_run_and_stop_ends_it(plain_engine: Engine) -> None
     assert plain_engine.finish(driver).returncode == 128 + signal.SIGTERM
     assert "nothing is running" in roost(plain_engine, "ps").stderr
     assert "stopped" in roost(plain_engine, "ps", "--all").stdout
+
+
+def test_ps_tells_the_components_of_a_run_and_how_it_ended(plain_engine: Engine) -> None:
+    pipe, go = plain_engine.pipe("up"), plain_engine.pipe("go")
+    config = plain_engine.config(
+        {
+            "actor": {"ranks": "0-1", "do": [f"say={pipe.path}", "@1:exit=0", f"read={go.path}", "exit=7"]},
+            "rollout": {"ranks": "2-3", "do": [f"say={pipe.path}", "pause"]},
+            "critic": {"ranks": "0-1", "do": ["exit=0"], "after": ["late"]},
+            "late": {"ranks": "0", "do": ["pause"], "ready": {"file": "never", "timeout": 600}},
+        }
+    )
+    driver = plain_engine.start(config)
+    pipe.lines(4)
+    [run] = plain_engine.runs()
+
+    def row() -> dict:
+        [found] = json.loads(roost(plain_engine, "ps", "--json", run.name).stdout)["runs"]
+        return found  # type: ignore[no-any-return]
+
+    def table(*words: str) -> tuple[list[str], set[str]]:
+        """The row of the run without its age, and its components."""
+        head, first, *rest = roost(plain_engine, "ps", *words).stdout.splitlines()
+        assert head == "RUN      STATE      AGE  EXIT  NODES  PROCS  CONFIG"
+        words_of_row = first.split()
+        return words_of_row[:2] + words_of_row[3:], {" ".join(line.split()) for line in rest}
+
+    living_row = [run.name, "running", "-", "1", "7", str(config)]
+    parts = {
+        "actor 1 running, 1 ended (ready)",
+        "rollout 2 running (ready)",
+        "critic 2 waiting (blocked)",
+        "late 1 running (not ready yet)",
+    }
+    deadline = time.monotonic() + PATIENCE
+    while table() != (living_row, parts) and time.monotonic() < deadline:
+        pass  # the supervisor may take the end of a process after the question
+    assert table() == (living_row, parts)
+    assert roost(plain_engine, "ps", "-q").stdout == f"{run.name}\n"
+    assert (row()["ended"], row()["exit_status"], row()["nodes"]) == (None, None, 1)
+    go.write()
+    assert plain_engine.finish(driver).returncode == 7
+    assert roost(plain_engine, "ps", "-q").stdout == ""
+    assert table(run.name[:4]) == (
+        [run.name, "failed", "7", "1", "7", str(config)],
+        {"actor 1 done, 1 failed", "rollout 2 stopped", "critic 2 never started", "late 1 stopped"},
+    )
+    assert len(roost(plain_engine, "ps", "--all").stdout.splitlines()) == 2
+    ended = row()
+    assert ended["exit_status"] == 7 and ended["started"] <= ended["ended"] and "status" not in ended
+    counts = {part["name"]: part for part in ended["components"]}
+    assert counts["actor"] == {
+        "name": "actor",
+        "world_size": 2,
+        "nodes": 1,
+        "state": "failed",
+        "waiting": 0,
+        "done": 1,
+        "failed": 1,
+        "killed": 0,
+        "lost": 0,
+    }
 
 
 def test_ps_tells_which_processes_are_stopped(plain_engine: Engine) -> None:
@@ -153,7 +216,12 @@ def test_ps_tells_the_groups_of_a_program_by_their_names(tmp_path: Path) -> None
     for workers in make_home("local", tmp_path):
         cluster = workers.cluster("1x2")
         with Small.create_group().launch(cluster, name="actors"), Small.create_group().launch(cluster, name="critics"):
-            rows = [line.split() for line in roost(workers.engine, "ps").stdout.splitlines()]
+            lines = roost(workers.engine, "ps").stdout.splitlines()
+            rows = [line.split() for line in lines if not line.startswith("  ")]
+            assert sorted(line for line in lines if line.startswith("  ")) == [
+                "  actors  2 running (ready)",
+                "  critics  2 running (ready)",
+            ]
         assert rows[0][-1] == "CONFIG" and sorted(row[-1] for row in rows[1:]) == ["actors", "critics"]
 
 
@@ -256,7 +324,10 @@ def test_logs_may_be_kept_beside_the_config(plain_engine: Engine) -> None:
     [link] = plain_engine.runs()
     assert link.is_symlink() and link.resolve() == plain_engine.home / "runs" / link.name
     assert roost(plain_engine, "logs", "--ranks", "0").stdout == "[actor/0] hello\n"
-    assert roost(plain_engine, "stop").returncode == 0
+    stopped = roost(plain_engine, "stop")
+    config = plain_engine.home / "train.yaml"
+    assert stopped.stderr == f"roost: stopping run {link.name} ({config})\nroost: run {link.name} has ended\n"
+    assert stopped.returncode == 0
     assert plain_engine.finish(driver).returncode == 143
 
 
