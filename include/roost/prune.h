@@ -30,8 +30,9 @@ enum roost_prune_verdict {
 
 /* One run that the limits do not allow. Borrowed for the call. */
 struct roost_pruned {
-    const char *run;    /* its id */
-    const char *state;  /* as `roost ps` says; "removed" = an earlier prune did not come to its end */
+    const char *run; /* its id */
+    const char
+        *state; /* as `roost ps` says; "removed" = an earlier prune did not come to its end */
     const char *config; /* or the names of its groups */
     const char *dir;
     int64_t started, ended; /* seconds since 1970; 0 = not known */

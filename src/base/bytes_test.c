@@ -23,8 +23,8 @@ TEST(sizes_are_read_in_steps_of_1024)
 
 TEST(anything_else_is_no_size)
 {
-    const char *const texts[] = {"",    "G",   "10",   "10g", "10GB", "10 G",  " 10G",    "10G ",
-                                 "-1G", "+1G", "1.5G", "1,0", "1P",   "0x1G",  "8388608T", "1KK"};
+    const char *const texts[] = {"",    "G",   "10",   "10g", "10GB", "10 G", " 10G",     "10G ",
+                                 "-1G", "+1G", "1.5G", "1,0", "1P",   "0x1G", "8388608T", "1KK"};
     for (size_t i = 0; i < ROWS(texts); i++) {
         int64_t bytes = -1;
         assert_false(bytes_parse(sv_from(texts[i]), &bytes));

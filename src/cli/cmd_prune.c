@@ -125,12 +125,11 @@ static int read_limits(const struct invocation *invocation, struct roost_prune_l
 static int prune(const struct invocation *invocation, struct roost_prune_options *options)
 {
     struct roost_error err;
-    struct pruning it = {.is_json = option_is_on(invocation, "json"),
-                         .is_real = options->is_real,
-                         .width = isatty(output_stdout)
-                                      ? output_style(invocation, output_stdout).width
-                                      : 0,
-                         .out = TEXT_INIT};
+    struct pruning it = {
+        .is_json = option_is_on(invocation, "json"),
+        .is_real = options->is_real,
+        .width = isatty(output_stdout) ? output_style(invocation, output_stdout).width : 0,
+        .out = TEXT_INIT};
     it.json = json_writer_on(&it.out, JSON_SPACED);
     options->report = report;
     options->ctx = &it;
@@ -158,8 +157,7 @@ static int prune(const struct invocation *invocation, struct roost_prune_options
     }
     if (!it.is_json)
         say_sum(&it);
-    return output_status(is_written ? ROOST_OK : ROOST_ERR_IO,
-                         it.has_failed ? EXIT_SYSTEM : 0);
+    return output_status(is_written ? ROOST_OK : ROOST_ERR_IO, it.has_failed ? EXIT_SYSTEM : 0);
 }
 
 static int run(const struct invocation *invocation)

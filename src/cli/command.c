@@ -14,9 +14,9 @@
 enum { OPTIONS_MAX = 32, FIRST_OPTION = 256 };
 
 /* The program looks names up here; help, man page and shell completion are made from it. */
-const struct command *const commands[] = {
-    &cmd_check, &cmd_plan, &cmd_groups, &cmd_probe,      &cmd_run,     &cmd_ps,
-    &cmd_logs,  &cmd_stop, &cmd_prune,  &cmd_completion, &cmd_version, NULL};
+const struct command *const commands[] = {&cmd_check, &cmd_plan,       &cmd_groups,  &cmd_probe,
+                                          &cmd_run,   &cmd_ps,         &cmd_logs,    &cmd_stop,
+                                          &cmd_prune, &cmd_completion, &cmd_version, NULL};
 
 const char *option_value(const struct invocation *invocation, const char *name)
 {

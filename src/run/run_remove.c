@@ -67,8 +67,8 @@ static void walk_below(struct walk *walk, int dir, const char *name, enum level 
 {
     struct stat info;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool is_ours = fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
-                   info.st_dev == walk->device;
+    bool is_ours =
+        fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() && info.st_dev == walk->device;
     if (is_ours) {
         walk->out->bytes += (int64_t)info.st_blocks * 512;
         walk_dir(walk, fd, level, path);

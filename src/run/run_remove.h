@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 struct run_contents {
-    int64_t bytes;       /* on disk */
-    char foreign[256];   /* the first name that is not roost's, from the run's directory on; "" = none */
-    char failed[256];    /* what could not be removed and why; "" = nothing */
+    int64_t bytes; /* on disk */
+    char foreign
+        [256]; /* the first name that is not roost's, from the run's directory on; "" = none */
+    char failed[256]; /* what could not be removed and why; "" = nothing */
 };
 
 /* Looks at everything in the directory. */
