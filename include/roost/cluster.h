@@ -28,6 +28,13 @@ enum roost_accelerator {
 #undef X
 };
 
+/* How many kinds of accelerators there are, NONE among them. */
+enum {
+#define X(name, type, word) +1
+    ROOST_ACCELERATOR_COUNT = 0 ROOST_ACCELERATOR_MAP(X)
+#undef X
+};
+
 /* "NV_GPU", "NO_ACCEL", ... */
 ROOST_API const char *roost_accelerator_type(enum roost_accelerator accelerator);
 

@@ -35,7 +35,7 @@ static bool read_node(struct binding *binding, PyObject *item, struct roost_node
         !binding_int32(cpus, "num_cpus", binding->error, &out->num_cpus) ||
         !texts_open(binding, hardware, types, "hardware_resources"))
         return false;
-    if (accelerator < 0 || accelerator > ROOST_ACCELERATOR_KUNLUN) {
+    if (accelerator < 0 || accelerator >= ROOST_ACCELERATOR_COUNT) {
         PyErr_Format(binding->error, "accelerator_type is out of range: %R", type);
         return false;
     }

@@ -48,7 +48,7 @@ PyObject *binding_refuse_pickle(PyObject *self, const char *instead)
 static PyObject *set_accelerator_types(PyObject *module, PyObject *types)
 {
     struct binding *binding = PyModule_GetState(module);
-    if (!PyTuple_Check(types) || PyTuple_Size(types) != ROOST_ACCELERATOR_KUNLUN + 1) {
+    if (!PyTuple_Check(types) || PyTuple_Size(types) != ROOST_ACCELERATOR_COUNT) {
         PyErr_SetString(PyExc_TypeError, "types must be a tuple with one entry a type");
         return NULL;
     }
@@ -146,8 +146,8 @@ static PyMethodDef methods[] = {
 /* Names of the accelerator types in the order of the enum. */
 static PyObject *type_names(void)
 {
-    PyObject *names = PyTuple_New(ROOST_ACCELERATOR_KUNLUN + 1);
-    for (int i = 0; names && i <= ROOST_ACCELERATOR_KUNLUN; i++) {
+    PyObject *names = PyTuple_NewROOST_ACCELERATOR_COUNT;
+    for (int i = 0; names && i < ROOST_ACCELERATOR_COUNT; i++) {
         PyObject *name =
             PyUnicode_InternFromString(roost_accelerator_type((enum roost_accelerator)i));
         if (!name || PyTuple_SetItem(names, i, name) < 0)

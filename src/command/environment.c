@@ -111,7 +111,7 @@ static size_t count_names(const struct environment *it, const struct component_c
                           const char *const *extra)
 {
     const struct launch_config *launch = component->launch;
-    size_t count = VARIABLE_COUNT + INTERFACES_EACH * (ROOST_ACCELERATOR_KUNLUN + 1) + 1;
+    size_t count = VARIABLE_COUNT + INTERFACES_EACH * ROOST_ACCELERATOR_COUNT + 1;
     while (extra && *extra++)
         count++;
     if (launch)
@@ -164,7 +164,7 @@ static void add_interfaces(struct environment *it, const char *const *env)
     if (!has_any)
         return;
     add_name(it, SV(INTERFACES_SOURCE));
-    for (int type = 0; type <= ROOST_ACCELERATOR_KUNLUN; type++)
+    for (int type = 0; type < ROOST_ACCELERATOR_COUNT; type++)
         for (int i = 0; it->types & 1U << type && i < INTERFACES_EACH; i++) {
             const char *name = interface_variable((enum roost_accelerator)type, i);
             if (name)

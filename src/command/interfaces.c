@@ -71,7 +71,7 @@ static void check_kind(const struct layers *layers, const struct component_comma
                        uint32_t *told, struct diag *diag)
 {
     check(layers, it->name, interface_variable(ROOST_ACCELERATOR_NONE, 0), told, 1, diag);
-    for (int type = 0; type <= ROOST_ACCELERATOR_KUNLUN; type++) {
+    for (int type = 0; type < ROOST_ACCELERATOR_COUNT; type++) {
         const char *name = interface_variable((enum roost_accelerator)type, 1);
         if (name && it->environment->types & 1U << type)
             check(layers, it->name, name, told, 2U << type, diag);

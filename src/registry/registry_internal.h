@@ -1,5 +1,5 @@
 /* registry_internal.h - a registry and a request to it, shared by the files that answer: workers.c,
- * groups.c, collectives.c, view.c, devices.c, ports.c. */
+ * worker_groups.c, collectives.c, cluster_view.c, devices.c, ports.c. */
 #ifndef REGISTRY_REGISTRY_INTERNAL_H
 #define REGISTRY_REGISTRY_INTERNAL_H
 
@@ -19,7 +19,7 @@ enum {
 
 struct registry;
 
-/* --- view.c --- */
+/* --- cluster_view.c --- */
 
 struct cluster_view {
     char *nodes, *node_groups, *config, *cluster_config, *master_ip, *master_port; /* JSON */

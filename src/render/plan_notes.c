@@ -62,7 +62,7 @@ void plan_notes_put_summary(struct plan_notes *notes)
                 cluster->node_count == 1 ? "" : "s", (long long)cluster->accelerator_count,
                 cluster->accelerator_count == 1 ? "" : "s");
     const char *before = " (";
-    for (int i = ROOST_ACCELERATOR_NVIDIA; i <= ROOST_ACCELERATOR_KUNLUN; i++)
+    for (int i = ROOST_ACCELERATOR_NVIDIA; i < ROOST_ACCELERATOR_COUNT; i++)
         put_models(&line, cluster, i, &before);
     text_puts(&line, before[0] == ',' ? ")" : "");
     put_prose(notes, &line);

@@ -8,7 +8,7 @@ static bool read_type(struct snapshot *snapshot, struct cluster_node *node)
     if (event.kind != JSON_STRING)
         return snapshot_refuse(snapshot, event, "accelerator_type", "a string",
                                "\"NV_GPU\", or leave the key out");
-    for (int i = ROOST_ACCELERATOR_NONE; i <= ROOST_ACCELERATOR_KUNLUN; i++) {
+    for (int i = ROOST_ACCELERATOR_NONE; i < ROOST_ACCELERATOR_COUNT; i++) {
         if (sv_is(event.text, roost_accelerator_type((enum roost_accelerator)i))) {
             node->accelerator = (enum roost_accelerator)i;
             return true;

@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t group_count = (size_t)next_below(&bytes, GROUPS_MAX + 1);
     for (int32_t n = 0; n < node_count; n++)
         nodes[n] = (struct roost_node_description){
-            (enum roost_accelerator)next_below(&bytes, ROOST_ACCELERATOR_KUNLUN + 1), next(&bytes),
+            (enum roost_accelerator)next_below(&bytes, ROOST_ACCELERATOR_COUNT), next(&bytes),
             units, (size_t)next_below(&bytes, 4), 0};
     for (size_t g = 0; g < group_count; g++) {
         int32_t count = next_below(&bytes, NODES_MAX + 1);
