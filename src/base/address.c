@@ -1,4 +1,4 @@
-/* address.c - parsing is inet_pton's; the order is ours. */
+/* address.c - inet_pton parses addresses; this file defines their order. */
 #include "base/address.h"
 
 #include <arpa/inet.h>

@@ -114,15 +114,15 @@ struct run_values {
 };
 
 /* Checks what needs no plan (which may be NULL): that the chosen components exist, and their commands. False
- * after it reported what is wrong. */
+ * after reporting what is wrong. */
 bool commands_check(const struct launch_options *options, struct diag *diag);
 
 /* Chooses the components, checks that each has a command whose variables have values, and numbers the ports.
- * NULL after it reported all faults. */
+ * NULL after reporting all faults. */
 struct commands *commands_new(const struct launch_options *options, struct diag *diag);
 
 /* Builds components[*].processes. Time and memory grow with the processes and their variables; processes
- * share what they have in common. False after it reported that there is no memory. */
+ * share what they have in common. False after reporting that there is no memory. */
 bool commands_fill(struct commands *commands, const struct run_values *values, struct diag *diag);
 
 void commands_free(struct commands *commands);

@@ -1,4 +1,4 @@
-/* line_reader.c - finds lines, and the newest state of each. */
+/* line_reader.c - finds lines, and the newest state of each line. */
 #include "logs/line_reader.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* lines.c - the reader of lines for programs outside: labels, and lines through a function. */
+/* lines.c - the public interface to labels and to the reader of lines. */
 #include <assert.h>
 #include <roost/lines.h>
 #include <stdlib.h>

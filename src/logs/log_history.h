@@ -1,10 +1,9 @@
 /* log_history.h - what is in the logs of a tail now, in the order in which it was written.
  *
- * Promised: lines of one log keep their order. Lines of different logs are ordered by the times that were
- * recorded of them (log_recorder.h says how exact these are); lines of the same time by component, rank and
- * stream. What a log has beyond the last mark of it - the recorder was killed, its disk was full - comes
- * last, by the time at which the log was last written. A history ends where the logs ended when it was
- * made.
+ * Promised: lines of one log keep their order. Lines of different logs are ordered by their recorded times
+ * (log_recorder.h says how exact these are), and lines of the same time by component, rank and stream. Bytes
+ * after the last mark of a log come last, by the time at which the log was last written: the recorder was
+ * killed, or its disk was full. A history ends where the logs ended when it was made.
  *
  * A run without files of times (made by an older roost) has no such order: its logs come one after the other,
  * by component, rank and stream. log_history_has_times tells. */

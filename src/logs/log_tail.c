@@ -1,8 +1,8 @@
 /* log_tail.c - the queue of streams to read, and reading them in turns.
  *
- * Reads files of a run directory and calls a sink; knows no terminal and changes nothing. Keeps: a
- * stream stands in the queue at most once; every byte is handed on in order and, once taken, not
- * again; nothing is kept of what was read. */
+ * Reads files of a run directory and calls a sink; knows no terminal and changes nothing. Keeps: a stream is
+ * in the queue at most once; every byte is passed on in order, and not again once the sink has taken it;
+ * nothing that was read is stored. */
 #include "logs/log_tail.h"
 
 #include <errno.h>

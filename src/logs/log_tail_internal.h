@@ -1,7 +1,7 @@
-/* log_tail_internal.h - what a tail is made of; shared by log_tail.c, log_watch.c and log_slots.c.
+/* log_tail_internal.h - the structs of a tail, shared by log_tail.c, log_watch.c and log_slots.c.
  *
- * A stream is "queued" when it is to be read. It gets there by an event of its directory, by being
- * looked at in turns, or because there was more than one chunk in it. */
+ * A stream is queued when it has to be read: after an event of its directory, when polling finds that it has
+ * grown, or because it had more than one chunk. */
 #ifndef LOGS_LOG_TAIL_INTERNAL_H
 #define LOGS_LOG_TAIL_INTERNAL_H
 

@@ -1,8 +1,8 @@
 /* log_watch.c - how a tail learns that files grew: inotify on the directories of ranks.
  *
  * A watch is put on the directory that was opened step by step, through its descriptor, never on a
- * path. Ranks that have none (no directory yet, the user's limit reached, no /proc) are looked at in
- * turns, POLL_FILES every POLL_MS, so that ten thousand of them cost no more than a thousand. */
+ * path. Ranks without a watch (no directory yet, the user's limit reached, no /proc) are polled in turns,
+ * POLL_FILES every POLL_MS, so that ten thousand of them cost no more than a thousand. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* model_parallel.c - roles -> mode -> strategies. A role with explicit process ranks is placed
- * exactly as written; one without gets the packed placement its mode asks for. */
+ * exactly as written; a role without them gets the packed placement of its mode. */
 #include "placement/model_parallel_internal.h"
 
 static bool place_packed(struct model_parallel *mp, enum role_id id,

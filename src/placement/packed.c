@@ -1,7 +1,7 @@
 /* packed.c - fill resources in rank order, a fixed number per process, optionally in strides.
  *
- * The reference takes the lowest unused rank, then every stride-th, and repeats. As the whole is a
- * multiple of n * stride this has a closed form: process p is in block p / stride, at offset
+ * The reference takes the lowest unused rank, then every stride-th, and repeats. Because the number of ranks is
+ * a multiple of n * stride, this has a closed form: process p is in block p / stride, at offset
  * p % stride, and holds start + block * n * stride + offset + k * stride for k = 0 .. n - 1. */
 #include "placement/plan.h"
 

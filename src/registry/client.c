@@ -1,4 +1,5 @@
-/* client.c - asking a registry server: a request gets a ticket, a ticket gets an answer or is given back. */
+/* client.c - sends requests to a registry server. Each request gets a ticket; the caller waits for the answer of
+ * a ticket, or cancels it. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cluster_view.c - NodeManager: the cluster as its driver sees it, told to everybody in the same words.
+/* cluster_view.c - NodeManager: the cluster as its driver sees it, with the same answer for every caller.
  *
  * Its fields are kept as JSON and passed on. Only the counts of accelerators are read, for devices that
  * are named by their number in the cluster. */

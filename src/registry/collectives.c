@@ -2,8 +2,8 @@
  * they meet.
  *
  * A group is {"group_name": "...", "workers": [{"address": "actor:0", ...}, ...], ...}; a worker may also
- * be its address alone. It may be registered by every member; who registers other members under the
- * same name is told so. It is forgotten when the last process that registered it has ended. */
+ * be its address alone. Every member may register it. A registration of other members under the same name is
+ * an error. The registry forgets a group when the last process that registered it has ended. */
 #include "registry/registry_internal.h"
 
 /* What makes two groups the same: a line of addresses. */

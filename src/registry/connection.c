@@ -1,9 +1,9 @@
 /* connection.c - a process's connection to a registry server, shared by its threads.
  *
- * Requests get a number each; answers may come in any order, as a request for a lock waits while others
- * are answered. Of several threads that wait one reads for all. Everything is done with the lock held but
- * for waiting, so a writer that finds no room takes answers meanwhile: a registry server does not read from who
- * does not listen. */
+ * Each request has a number. Answers may arrive in any order, because a request for a lock waits while others
+ * are answered. Of several waiting threads, one reads for all. Everything except waiting is done with the lock
+ * held. So a thread that finds no room to write reads answers meanwhile: the registry server does not read
+ * from a client that does not read its answers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -2,10 +2,10 @@
  *
  * A request takes all its devices at once or waits and takes none, so two requests can never each have
  * what the other wants. Requests are served in the order they came: a later one does not take a device
- * that an earlier one waits for. The exception: who holds a device already waits for holders only. An
- * earlier request may be waiting for that very device, and the two would wait for each other for ever.
+ * that an earlier one waits for. The exception: a worker that already holds a device waits for holders only.
+ * An earlier request may be waiting for that very device, and the two would wait for each other for ever.
  *
- * Holding has no count: acquiring again what one holds is granted at once, and one release frees it. */
+ * Holding has no count: a worker that acquires a device again gets it at once, and one release frees it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

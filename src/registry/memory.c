@@ -1,8 +1,8 @@
-/* memory.c - what a registry remembers, as the requests that make it again.
+/* memory.c - the content of a registry, as the requests that rebuild it.
  *
- * For engines whose managers can be killed and begun again: the requests, answered by an empty registry in
- * this order, give one that answers as this one does. Who waits is left out: waiting ends with the answer
- * that never comes, and is asked for again. */
+ * For engines whose managers can be killed and restarted: an empty registry that gets these requests in this
+ * order then answers as this one does. Waiting requests are left out: their answer never comes, and the
+ * caller sends them again. */
 #include "registry/registry_internal.h"
 
 struct telling {

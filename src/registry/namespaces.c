@@ -1,4 +1,4 @@
-/* namespaces.c - looks into the runtime directory; a socket counts when somebody listens behind it. */
+/* namespaces.c - reads the runtime directory; a socket counts only if a process listens on it. */
 #include "registry/namespaces.h"
 
 #include <dirent.h>

@@ -18,9 +18,9 @@ bool namespace_check(const char *name, struct diag *diag);
 /* The name of a registry server's socket. */
 void namespace_socket(const char *name, char out[NAMESPACE_FILE_MAX]);
 
-/* Takes a namespace for as long as the descriptor that is returned, or a copy of it, is open: `wanted`,
- * or the first of roost, roost_1, ... that is free when it is NULL. `dir` is the checked runtime
- * directory. -1 after it reported why not. */
+/* Takes the namespace `wanted` or, if that is NULL, the first free one of roost, roost_1, ... It is held as
+ * long as the returned descriptor, or a copy of it, is open. `dir` is the checked runtime directory. -1 after
+ * reporting why not. */
 int namespace_take(int dir, const char *wanted, char out[ROOST_NAMESPACE_MAX + 1],
                    struct diag *diag);
 

@@ -1,5 +1,5 @@
-/* ports.c - PortLockManager: which worker has which port of which node. A lock is a word between workers,
- * not a socket; it ends with the process that took it. */
+/* ports.c - PortLockManager: which worker has which port of which node. A lock is an agreement between
+ * workers, not a socket; it ends with the process that took it. */
 #include <stdio.h>
 
 #include "registry/registry_internal.h"

@@ -1,7 +1,7 @@
 /* registry.c - from a request to its answer: reads the line, finds the call, writes value or error.
  *
- * A request either does all it says or nothing. An answer is built behind what `out` has already and is
- * taken back when an error is to be reported instead. */
+ * A request does either everything or nothing. The answer is appended to `out`, and removed again if an error
+ * has to be reported instead. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -72,7 +72,7 @@ void devices_owner_gone(struct registry *registry, uint64_t owner);
 /* Takes back a request that waits; false when it does not. */
 bool devices_cancel(struct registry *registry, uint64_t owner, int64_t id);
 
-/* Frees what that request has made its owner's; what the owner had before it stays. */
+/* Frees the devices that the owner got by that request; it keeps those that it had before. */
 void devices_undo(struct registry *registry, uint64_t owner, int64_t id);
 
 /* --- ports.c --- */
@@ -144,7 +144,7 @@ bool request_address(struct request *request, int32_t index, struct strview *out
 /* A node rank that is there, as far as nodes are known. */
 bool request_node_rank(struct request *request, int64_t node_rank);
 
-/* Keeps a text under a name in one of the tables; false after it reported why not. */
+/* Stores a text under a name in one of the tables; false after reporting why not. */
 bool request_keep(struct request *request, struct table *table, struct strview key,
                   struct strview value, bool is_joined);
 

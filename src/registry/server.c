@@ -1,8 +1,8 @@
-/* server.c - one thread, one epoll, a slot a connection.
+/* server.c - one thread, one epoll, one slot per connection.
  *
- * Nothing is freed while events of a round are served: who is found broken is marked, and swept at the
- * end, as the end of one owner can be the turn of others. Newcomers are let in after that, so that an
- * event never meets another connection in the slot it was meant for. */
+ * Nothing is freed while the events of a round are served. A broken connection is marked, and removed at the
+ * end of the round, because the end of one owner can answer requests of others. New connections are accepted
+ * after that, so that an event never reaches another connection in the slot it was meant for. */
 #include "registry/server.h"
 
 #include <errno.h>

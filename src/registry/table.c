@@ -1,4 +1,4 @@
-/* table.c - a hash table with chains. All memory is had before anything changes. */
+/* table.c - a hash table with chains. All memory is allocated before anything changes. */
 #include "registry/table.h"
 
 #include <stdlib.h>

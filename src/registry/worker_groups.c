@@ -1,5 +1,5 @@
-/* worker_groups.c - which groups run in a namespace, by name: two of one name would be each other's workers to
- * all who look for them. A name is had by one connection, until that lets it go or its process ends. */
+/* worker_groups.c - which groups run in a namespace, by name. Two groups of one name are not allowed: callers
+ * could not tell their workers apart. One connection holds a name, until it releases it or its process ends. */
 #include "registry/registry_internal.h"
 
 static bool read_name(struct request *request, struct strview *out)

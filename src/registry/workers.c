@@ -1,8 +1,8 @@
-/* workers.c - WorkerManager: what every worker told of itself, by address.
+/* workers.c - WorkerManager: what every worker has registered about itself, by address.
  *
- * The newest registration of an address is the only one: a group that is launched again under its name
- * must not be led to the port of the dead one. A record ends with the process that made it. Processes that
- * tell nothing of themselves are known by their run: processes.c. */
+ * The newest registration of an address replaces the older one: when a group is launched again under its
+ * name, callers must not get a port of the dead group. A record ends with the process that made it.
+ * Processes that register nothing are known through their run: processes.c. */
 #include "registry/registry_internal.h"
 
 static bool register_worker(struct request *request)

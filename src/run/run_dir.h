@@ -19,9 +19,8 @@ struct run_dir {
     int page; /* run.json, empty until run_dir_describe */
 };
 
-/* Makes DIR/<id>, 0700, with a fresh id; DIR is `base`, or the state directory of `env` when it is
- * NULL. A run that is kept elsewhere is also found from the state directory, by a link. False after
- * saying why. */
+/* Makes DIR/<id>, mode 0700, with a new id. DIR is `base`; if that is NULL, the state directory of `env`. For
+ * another DIR, a link in the state directory leads to the run. False after reporting why. */
 bool run_dir_make(struct run_dir *dir, const char *base, const char *const *env, struct diag *diag);
 
 /* Writes run.json, once. False after reporting why. */
@@ -35,8 +34,8 @@ bool run_dir_is_held(int fd);
 /* The kernel's id of the current boot; false when it has none. */
 bool run_boot_id(char out[RUN_BOOT_MAX]);
 
-/* Empties the directory of a run that did not come to its first process, by a descriptor of it. False, and
- * nothing is touched, when the directory holds more than such a run makes: a log, a record. */
+/* Empties the directory, open as `fd`, of a run that never started a process. False, and nothing is touched,
+ * when the directory has files that such a run does not make: a log, a record. */
 bool run_dir_clear_unstarted(int fd);
 
 /* Removes what run_dir_make made: the run did not begin. */

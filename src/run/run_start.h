@@ -39,7 +39,7 @@ struct run_start {
 
 /* --- run_places.c --- */
 
-/* Finds the runtime directory and a namespace, and makes the run's own directory. False after saying
+/* Finds the runtime directory and a namespace, and makes the run's own directory. False after reporting
  * why. */
 bool run_start_find_places(struct run_start *start);
 
@@ -48,7 +48,7 @@ bool run_start_sign_namespace(struct run_start *start);
 
 /* --- run_start.c --- */
 
-/* The setup that the supervisor gets: what is the same for every host. */
+/* The setup for the supervisor: the fields that are the same for every host. */
 struct setup run_start_setup(const struct run_start *start);
 
 /* Writes run.json. */

@@ -1,10 +1,10 @@
 /* runs.h - the runs of this user: which there are, how each is doing, and the way to ask it.
  *
- * A run is alive when its control socket answers, or its directory is locked: no pid, no clock is trusted
- * for that. One that is neither and left no record of its end has crashed, with all its registry servers;
- * whatever it may have left is ended and tidied when it is met. A guardian that was stopped, and has lost its
- * supervisor meanwhile, is continued, so that it ends the run. What a run left that was killed while it
- * started is removed. */
+ * A run is alive if its control socket answers or its directory is locked; pids and clocks are not trusted
+ * for that. A run that is not alive and has no record of its end has crashed, with all its registry servers.
+ * The functions below end everything that a crashed run left and clean up. They continue a stopped guardian
+ * that has lost its supervisor, so that it ends the run. They remove the files of a run that was killed while
+ * it started. */
 #ifndef RUN_RUNS_H
 #define RUN_RUNS_H
 
@@ -44,7 +44,7 @@ struct run_list {
     struct arena arena;
     struct run_entry *entries; /* newest first */
     int32_t count;
-    int runtime_dir; /* where their sockets are; -1 = there is none, as follows */
+    int runtime_dir; /* the directory of their sockets; -1 = none, for the reason that follows */
     struct roost_error unreachable;
 };
 
@@ -65,19 +65,19 @@ const struct run_entry *runs_find(const struct run_list *list, const char *prefi
 /* "starting", "running", "done", "failed", "stopped", "crashed" */
 const char *run_state_word(enum run_state state);
 
-/* Whether a run has not come to its end yet, by a descriptor of its directory that was opened for this
- * call. Does not ask the run, so very many processes may call it. */
+/* Whether a run has not ended yet. `dir` is a descriptor of its directory that was opened for this call. Does
+ * not connect to the run, so very many processes may call it. */
 bool runs_goes_on(int dir);
 
-/* How the run is doing now; does what runs_list does about one that was killed meanwhile. */
+/* The current state of the run. If it was killed meanwhile, cleans up as runs_list does. */
 enum run_state runs_look_again(const struct run_list *list, const struct run_entry *entry);
 
-/* Keeps the directory of a run from being pruned until the descriptor that is returned is closed; -1 = the
- * run goes on, so it is not pruned anyway. */
+/* Keeps the directory of a run from being pruned until the returned descriptor is closed; -1 = the run goes
+ * on, so it is not pruned anyway. */
 int runs_hold(const struct run_entry *entry);
 
-/* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or the way
- * to it is not this one (runs_explain). */
+/* Connects to a living run; -1 with errno when it cannot be reached: it has ended meanwhile, or its socket is
+ * elsewhere (runs_explain). */
 int runs_connect(const struct run_list *list, const struct run_entry *entry);
 
 /* Asks one question ("status", "stop", "kill") and puts the answer, a line of JSON, into `out` (from
@@ -121,7 +121,7 @@ struct run_counts *runs_count(struct run_list *list, const struct run_entry *ent
 void runs_explain(const struct run_list *list, const struct run_entry *entry, int error,
                   struct diag *diag);
 
-/* Waits until a run that was asked at `fd` has ended, and closes that. */
+/* Waits until the run at the other end of `fd` has ended, and closes `fd`. */
 void runs_await(const struct run_list *list, const struct run_entry *entry, int fd);
 
 #endif

@@ -17,7 +17,7 @@ static inline int64_t clock_ms(void)
     return clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* The sooner of two waits, of which -1 is none. */
+/* The shorter of two waits; -1 = no limit. */
 static inline int64_t clock_sooner(int64_t a, int64_t b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;
