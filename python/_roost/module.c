@@ -146,7 +146,7 @@ static PyMethodDef methods[] = {
 /* Names of the accelerator types in the order of the enum. */
 static PyObject *type_names(void)
 {
-    PyObject *names = PyTuple_NewROOST_ACCELERATOR_COUNT;
+    PyObject *names = PyTuple_New(ROOST_ACCELERATOR_COUNT);
     for (int i = 0; names && i < ROOST_ACCELERATOR_COUNT; i++) {
         PyObject *name =
             PyUnicode_InternFromString(roost_accelerator_type((enum roost_accelerator)i));
