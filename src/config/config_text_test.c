@@ -31,7 +31,7 @@ TEST(overrides_are_in_the_text_and_types_stay_what_they_were)
 {
     static const char *const overrides[] = {
         "cluster.num_nodes=2", "cluster.node_groups=[{label: late, node_ranks: '0,1'}]",
-        ("other={\"a: b\": '# \"no\" comment', n: null, none: , f: 0.5, yes: true, time: '1:0', "
+        ("+other={\"a: b\": '# \"no\" comment', n: null, none: , f: 0.5, yes: true, time: '1:0', "
          "quoted: '7', far: '${cluster.num_nodes}', list: [1, [], {}]}")};
     struct text text = TEXT_INIT, again = TEXT_INIT;
     struct roost_config *config = load(plain, sizeof plain - 1, overrides, 3);
