@@ -1,6 +1,6 @@
-/* occupancy.c - one number per accelerator: its crowd. Crowds are made once and shared by all
- * accelerators that look alike, so that big clusters cost one number per accelerator and comparing two
- * nodes is comparing numbers. Reads a finished plan. */
+/* occupancy.c - one number per accelerator: its crowd. Accelerators with the same users share one crowd, so
+ * that a big cluster costs one number per accelerator, and comparing two nodes means comparing numbers. Reads
+ * a finished plan. */
 #include "placement/occupancy.h"
 
 #include <stdlib.h>

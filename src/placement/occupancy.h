@@ -5,14 +5,14 @@
 #include "base/text.h"
 #include "placement/plan.h"
 
-/* A crowd is what uses one accelerator: the processes of one component, on top of the crowd of the
- * components before it. Equal crowds have the same number; 0 is nobody. */
+/* A crowd is the set of processes that use one accelerator: the processes of one component, on top of the
+ * crowd of the components before it. Equal crowds have the same number; 0 = no process. */
 struct crowd {
     int32_t below;     /* the crowd without `component` */
     int32_t component; /* index in the plan */
     int32_t count;     /* its processes */
     int32_t total;     /* processes of all components */
-    /* The crowds that one more process makes of this one: of the same component, and of `asked`.
+    /* The crowds with one more process than this one: of the same component, and of the component `asked`.
      * -1 = not made yet. */
     int32_t more, other, asked;
 };

@@ -17,7 +17,7 @@ struct run_news {
  * reporting it. */
 bool run_news_put_processes(const struct run_start *start, struct text *out);
 
-/* From now on run_news_note is for managers. False without memory, after reporting it. */
+/* From now on run_news_note keeps changes for the managers. False without memory, after reporting it. */
 bool run_news_open(struct run_start *start);
 
 /* A process has begun or ended. */

@@ -1,5 +1,5 @@
-/* run_page.c - reads run.json and the end of records.jsonl. Both may be of an older roost, or torn: what
- * cannot be read is missing, never an error. */
+/* run_page.c - reads run.json and the end of records.jsonl. An older roost may have written them, or they may be
+ * incomplete: a field that cannot be read counts as missing, never as an error. */
 #include "run/run_page.h"
 
 #include <fcntl.h>

@@ -1,14 +1,14 @@
-/* run_page.h - what the files of a run tell of it: its page, and the last line of its records. */
+/* run_page.h - reads the files that describe a run: its page, and the last line of its records. */
 #ifndef RUN_RUN_PAGE_H
 #define RUN_RUN_PAGE_H
 
 #include "run/runs.h"
 
-/* A run of which nothing is known but where it is. Its texts are copied into the arena of the list; a text
- * that finds no memory is empty. */
+/* An entry that has only the id and the path of a run. Its texts are copied into the arena of the list; without
+ * memory a text is empty. */
 struct run_entry run_page_empty(struct run_list *list, const char *id, const char *path);
 
-/* Fills in what the page says. What is missing or is not as it was written is left as it is. */
+/* Fills in the fields that the page has. A field that is missing or malformed keeps its value. */
 void run_page_read(struct run_list *list, struct strview page, struct run_entry *entry);
 
 /* How a run ended. */

@@ -1,9 +1,9 @@
 /* run_prune.c - removes ended runs, one after the other.
  *
- * Words: the state directory has an entry for each run, its directory or a link to it. A run that goes is
- * renamed there first, to a name with a dot, under which no command takes it for a run. Whoever is killed
- * after that leaves the name, and the next prune finishes it. The directory is locked meanwhile: the run's
- * own processes hold that lock as long as they live, readers share it, and of two prunes one has it. */
+ * Words: the state directory has an entry for each run, its directory or a link to it. A run to be removed is
+ * first renamed there, to a name with a dot, which no command takes for a run. If a prune is killed after
+ * that, the name stays, and the next prune finishes the work. The directory is locked meanwhile: the run's own
+ * processes hold that lock as long as they live, readers share it, and only one of two prunes gets it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* run_remove.c - walks the three levels of a run's directory, to measure or to remove.
  *
- * Workers own their folders, and anybody may have put something there, so nothing is trusted: a name is
- * judged by lstat, a directory by what was opened. */
+ * Workers own their folders and may have put anything there, so nothing is trusted: a name is checked by
+ * lstat, a directory by its open descriptor. */
 #include "run/run_remove.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* runs_count.c - how the processes of each component of a run are doing: what a living run answers, or what
- * the records of one that has ended say. */
+/* runs_count.c - counts the processes of each component of a run by state: from the answer of a living run, or
+ * from the records of a run that has ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
