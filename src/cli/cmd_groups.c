@@ -51,9 +51,15 @@ const struct command cmd_groups = {
         "node and rank of every part of an engine, and the ports that the part wants. Sizes that\n"
         "do not divide evenly, engines that cross a node boundary and missing CPUs are errors.\n"
         "Nothing is reserved, and no cluster needs to exist. Without one, every node has\n"
-        "num_gpus_per_node GPUs.",
+        "num_gpus_per_node GPUs. 'roost groups [options] -- ARGUMENTS ...' reads the arguments of "
+        "a\n"
+        "slime launch script as they are instead of a config, and ignores those that say nothing "
+        "of\n"
+        "placement groups.",
     .exits = PLANNING_EXITS,
-    .examples = "roost groups slime.yaml --cluster 2x8",
+    .examples = "roost groups slime.yaml --cluster 2x8\n"
+                "roost groups -- --actor-num-nodes 2 --rollout-num-gpus 16 --colocate",
     .options = options,
     .run = run,
+    .takes_trailing = true,
 };

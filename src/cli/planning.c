@@ -9,6 +9,7 @@
 #include "agent/ray_ask.h"
 #include "base/strview.h"
 #include "cli/output.h"
+#include "cli/slime_flags.h"
 #include "config/config.h"
 
 static int check_words(const struct invocation *invocation, bool is_for_run,
@@ -16,9 +17,6 @@ static int check_words(const struct invocation *invocation, bool is_for_run,
 {
     const char *mode = option_value(invocation, "mode");
     const char *color = option_value(invocation, "color");
-    if (invocation->operand_count == 0)
-        return output_refuse(invocation, "'roost %s' needs a config file; see 'roost %s --help'",
-                             invocation->command->name, invocation->command->name);
     if (mode && strcmp(mode, "model-parallel") == 0)
         options->mode = ROOST_MODE_MODEL_PARALLEL;
     else if (mode && strcmp(mode, "hybrid") != 0)
@@ -48,9 +46,11 @@ static int check_words(const struct invocation *invocation, bool is_for_run,
 static bool read_config(struct planning *planning, const struct invocation *invocation,
                         struct roost_config_options wanted, const char **out_cluster)
 {
-    wanted.path = invocation->operands[0];
-    wanted.overrides = invocation->operands + 1;
-    wanted.override_count = invocation->operand_count - 1;
+    if (!wanted.text) {
+        wanted.path = invocation->operands[0];
+        wanted.overrides = invocation->operands + 1;
+        wanted.override_count = invocation->operand_count - 1;
+    }
     wanted.env = (const char *const *)invocation->env;
     wanted.follow_defaults = option_is_on(invocation, "hydra");
     planning->config = roost_config_load_lenient(&wanted, planning->report, NULL);
@@ -128,10 +128,14 @@ static bool wants_ray(const struct invocation *invocation, bool is_for_run,
            strcmp(planning_engine(invocation, config), "ray") == 0;
 }
 
+/* `has_text`: the config does not come from a file. */
 static int start(struct planning *planning, const struct invocation *invocation, bool is_for_run,
-                 struct roost_plan_options *options)
+                 bool has_text, struct roost_plan_options *options)
 {
     *planning = (struct planning){0};
+    if (invocation->operand_count == 0 && !has_text)
+        return output_refuse(invocation, "'roost %s' needs a config file; see 'roost %s --help'",
+                             invocation->command->name, invocation->command->name);
     int status = check_words(invocation, is_for_run, options);
     if (status)
         return status;
@@ -144,7 +148,7 @@ int planning_start(struct planning *planning, const struct invocation *invocatio
 {
     struct roost_plan_options plan_options = {0};
     const char *cluster = NULL;
-    int status = start(planning, invocation, options->is_for_run, &plan_options);
+    int status = start(planning, invocation, options->is_for_run, false, &plan_options);
     if (status)
         return status;
     struct roost_config_options wanted = {
@@ -186,12 +190,28 @@ int planning_start_placement_groups(struct planning *planning, const struct invo
 {
     struct roost_plan_options options = {0};
     const char *cluster = NULL;
-    int status = start(planning, invocation, false, &options);
+    int status = start(planning, invocation, false, invocation->has_trailing, &options);
     if (status)
         return status;
+    if (invocation->has_trailing && invocation->operand_count)
+        return output_refuse(
+            invocation, "'%s' before slime's arguments: pass CONFIG, or '--' and the arguments",
+            quote(sv_from(invocation->operands[0])).text);
     struct roost_config_options wanted = {.takes_placement_groups_alone = true};
+    struct text flags = TEXT_INIT;
+    struct diag diag = diag_start(planning->report, NULL);
+    if (invocation->has_trailing) {
+        wanted.path = "slime's arguments";
+        if (!slime_flags_put(invocation->trailing, invocation->trailing_count, &flags, &diag)) {
+            text_release(&flags);
+            return 0;
+        }
+        wanted.text = text_string(&flags);
+        wanted.text_len = flags.len;
+    }
     if (read_config(planning, invocation, wanted, &cluster))
         find_cluster(planning, cluster);
+    text_release(&flags);
     return 0;
 }
 

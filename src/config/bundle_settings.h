@@ -93,4 +93,14 @@ void bundle_read_flag(struct reader *reader, const struct node *node, const char
 bool bundle_is_off(const struct node *node);
 bool bundle_read_type(struct reader *reader, const struct node *node, enum roost_worker_type *out);
 
+/* What an argument of a command line gives a key of `roost.groups`. */
+enum bundle_key_kind {
+    BUNDLE_KEY_VALUE,
+    BUNDLE_KEY_FLAG, /* nothing: the argument itself says it */
+    BUNDLE_KEY_LIST, /* one value or more */
+};
+
+/* The keys of `roost.groups`, by index; NULL after the last one. */
+const char *bundle_key(size_t index, enum bundle_key_kind *out_kind);
+
 #endif

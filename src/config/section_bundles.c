@@ -158,23 +158,39 @@ static void read_tables(struct reader *reader, const struct node *groups,
     }
 }
 
+const char *bundle_key(size_t index, enum bundle_key_kind *out_kind)
+{
+    *out_kind = BUNDLE_KEY_VALUE;
+    if (index < COUNT_OF(counts))
+        return counts[index].key;
+    index -= COUNT_OF(counts);
+    if (index < COUNT_OF(flags)) {
+        *out_kind = BUNDLE_KEY_FLAG;
+        return flags[index].key;
+    }
+    index -= COUNT_OF(flags);
+    if (index < COUNT_OF(amounts))
+        return amounts[index].key;
+    index -= COUNT_OF(amounts);
+    if (index < COUNT_OF(words))
+        return words[index].key;
+    index -= COUNT_OF(words);
+    if (index >= COUNT_OF(other_keys))
+        return NULL;
+    /* The external engines come last. */
+    *out_kind = index + 1 < COUNT_OF(other_keys) ? BUNDLE_KEY_VALUE : BUNDLE_KEY_LIST;
+    return other_keys[index];
+}
+
 /* A word of the seed's that means something else one level further down. */
 static void check_keys(struct reader *reader, const struct node *groups)
 {
     const char *known[COUNT_OF(counts) + COUNT_OF(flags) + COUNT_OF(amounts) + COUNT_OF(words) +
                       COUNT_OF(other_keys) + 1];
+    enum bundle_key_kind kind;
     size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(counts); i++)
-        known[count++] = counts[i].key;
-    for (size_t i = 0; i < COUNT_OF(flags); i++)
-        known[count++] = flags[i].key;
-    for (size_t i = 0; i < COUNT_OF(amounts); i++)
-        known[count++] = amounts[i].key;
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        known[count++] = words[i].key;
-    for (size_t i = 0; i < COUNT_OF(other_keys); i++)
-        known[count++] = other_keys[i];
-    known[count] = NULL;
+    while ((known[count] = bundle_key(count, &kind)))
+        count++;
     for (int32_t i = 0; i < groups->count; i++) {
         const struct node *key = groups->pairs[i].key;
         if (is_known_key(key, known))
