@@ -126,7 +126,7 @@ def test_an_older_run_is_not_meant_while_the_newest_is_beginning(home: Home) -> 
     until((home.folder / "begun").exists, "the bridge is there")
     first, second = json.loads(home.roost("ps", "--json").stdout)["runs"]
     assert (first["state"], second["state"], second["run"]) == ("starting", "running", name)
-    assert re.search(rf"^{first['run']} +starting +\ds +0  \n{name} +running ", home.roost("ps").stdout, re.M)
+    assert re.search(rf"^{first['run']} +starting +\ds +- +- +0  \n{name} +running ", home.roost("ps").stdout, re.M)
     for words in (["stop"], ["stop", first["run"]], ["logs"]):
         refused = home.roost(*words)
         assert refused.returncode == 2 and refused.stderr.startswith(

@@ -109,7 +109,7 @@ def test_what_is_attached_to_has_the_overrides_of_the_command_line(plain_engine:
     done = plain_engine.run(
         asking(plain_engine),
         "cluster.node_groups=[{label: late, node_ranks: '0,1'}]",
-        "algorithm.note='# no: \"comment\"'",
+        "+algorithm.note='# no: \"comment\"'",
     )
     assert done.returncode == 0, done.stderr
     assert heard(plain_engine, 0)[0]["groups"] == ["late", "cluster", "node"]

@@ -68,13 +68,15 @@ def test_ps_tells_the_components_of_a_run_and_how_it_ended(plain_engine: Engine)
         return found  # type: ignore[no-any-return]
 
     def table(*words: str) -> tuple[list[str], set[str]]:
-        """The row of the run without its age, and its components."""
+        """The row of the run without its age and the folder of its config, and its components."""
         head, first, *rest = roost(plain_engine, "ps", *words).stdout.splitlines()
         assert head == "RUN      STATE      AGE  EXIT  NODES  PROCS  CONFIG"
         words_of_row = first.split()
-        return words_of_row[:2] + words_of_row[3:], {" ".join(line.split()) for line in rest}
+        return [*words_of_row[:2], *words_of_row[3:-1], Path(words_of_row[-1]).name], {
+            " ".join(line.split()) for line in rest
+        }
 
-    living_row = [run.name, "running", "-", "1", "7", str(config)]
+    living_row = [run.name, "running", "-", "1", "7", config.name]
     parts = {
         "actor 1 running, 1 ended (ready)",
         "rollout 2 running (ready)",
@@ -91,7 +93,7 @@ def test_ps_tells_the_components_of_a_run_and_how_it_ended(plain_engine: Engine)
     assert plain_engine.finish(driver).returncode == 7
     assert roost(plain_engine, "ps", "-q").stdout == ""
     assert table(run.name[:4]) == (
-        [run.name, "failed", "7", "1", "7", str(config)],
+        [run.name, "failed", "7", "1", "7", config.name],
         {"actor 1 done, 1 failed", "rollout 2 stopped", "critic 2 never started", "late 1 stopped"},
     )
     assert len(roost(plain_engine, "ps", "--all").stdout.splitlines()) == 2

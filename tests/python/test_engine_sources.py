@@ -19,6 +19,8 @@ def test_the_wall_clock_is_for_timestamps_alone() -> None:
     ]
     # The recorder compares the times of files with the clock that these are from; it waits by the other one.
     files = r"log_recorder\.c: return clock_now\(CLOCK_REALTIME_COARSE\);"
-    stamps = re.compile(rf"(started_at|ended_at|int64_t now) = clock_read\(CLOCK_REALTIME\)|st_[cm]tim|{files}")
+    # `prune` compares the ages of runs with the clock that their ends were written by.
+    ages = r"run_prune\.c: .*\.now = \(int64_t\)time\(NULL\)"
+    stamps = re.compile(rf"(started_at|ended_at|int64_t now) = clock_read\(CLOCK_REALTIME\)|st_[cm]tim|{files}|{ages}")
     assert [line for line in found if not stamps.search(line)] == []
     assert len(found) > 3

@@ -173,6 +173,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     prctl = ctypes.CDLL(None).prctl
     assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     gc.collect()  # what other tests of this process have left must not go meanwhile
+    OTHERS.clear()
+    OTHERS.update(children())
     before = sorted(os.listdir("/proc/self/fd"))
     yield tmp_path
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
@@ -180,8 +182,13 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
+OTHERS: set[int] = set()  # processes of other tests: managers of clusters that are still there
+
+
 def children() -> list[int]:
-    return [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    """Those of this test."""
+    found = [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return [pid for pid in found if pid not in OTHERS]
 
 
 Start = Callable[..., Supervisor]

@@ -325,7 +325,7 @@ LONGEST_WORD = 131_000  # Linux takes 128 KiB a word
         ("cluster.component_placement.actor=" + "[" * 120_000, 3, "32 deep"),
         ("cluster.component_placement.actor=0-9999999999", 3, "2147483647"),
         ("cluster.component_placement.actor=\u0663", 3, "Invalid rank format"),
-        (".".join("a" * 60_000) + "=1", 2, "dotted path"),
+        ("+" + ".".join("a" * 60_000) + "=1", 2, "dotted path"),
         ("." * 60_000 + "=1", 2, "dotted path"),
         ("a" * 120_000, 2, "not an override"),
         ("cluster." + "a" * 120_000 + "=1", 3, "Unknown fields"),
@@ -340,9 +340,9 @@ def test_an_override_of_64_kb_is_fine(tmp_path: Path) -> None:
 
 
 def test_overrides_are_limited_in_number(tmp_path: Path) -> None:
-    assert check(tmp_path, with_actor("0"), *[f"x.k{i}=0" for i in range(1024)]).code == 0
+    assert check(tmp_path, with_actor("0"), *[f"+x.k{i}=0" for i in range(1024)]).code == 0
     refused(
-        check(tmp_path, with_actor("0"), *[f"x.k{i}=0" for i in range(60_000)]),
+        check(tmp_path, with_actor("0"), *[f"+x.k{i}=0" for i in range(60_000)]),
         place="error: ",
         says="more than 1024 overrides",
     )

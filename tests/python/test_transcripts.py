@@ -167,8 +167,9 @@ def test_bless_changes_nothing_where_nothing_changed_and_only_what_it_is_asked_f
     sentence = "files whose defaults name each other are refused"
     assert bless(tmp_path, sentence) == (0, f"hydra: {sentence}\n", "")
     assert (tmp_path / "hydra.txt").read_text().count("\nexit 9\n") == broken["hydra.txt"].count("\nexit 9\n") - 1
+    cases = (tmp_path / "hydra.txt").read_text().split("\n# ")  # some have several commands
     status, said, _ = bless(tmp_path, "hydra")
-    assert (status, said.count("\n")) == (0, broken["hydra.txt"].count("\nexit 9\n") - 1)
+    assert (status, said.count("\n")) == (0, sum("\nexit 9\n" in f"{case}\n" for case in cases))
     assert (tmp_path / "hydra.txt").read_text() == whole["hydra.txt"]
     assert (tmp_path / "without-a-cluster.txt").read_text() == broken["without-a-cluster.txt"]
     assert bless(tmp_path, "hidra") == (2, "", "tools/bless: there is no topic and no sentence 'hidra'\n")
