@@ -111,7 +111,7 @@ class LocalReservation:
         self.check()
         devices = [self._devices[bundle.index] for bundle in request.bundles]
         trainers = LocalTrainers(self._cluster, devices, request)
-        self._trainers.append(trainers)
+        self._trainers = [*(each for each in self._trainers if not each.is_closed), trainers]
         return trainers
 
     def remove(self) -> None:
@@ -175,6 +175,7 @@ class LocalTrainers:
         self._link = start(cluster, self._launch, self)
         self._senders = ThreadPoolExecutor(1, "roost-references")
         self._waiting: Future[Any] | None = None  # the newest call that waits for references
+        self.is_closed = False
         self.handles: list[Any] = [TrainerHandle(self, rank) for rank in range(len(devices))]
 
     def check(self, timeout: float) -> None:
@@ -214,6 +215,7 @@ class LocalTrainers:
         return values
 
     def close(self) -> None:
+        self.is_closed = True
         self._senders.shutdown(wait=False, cancel_futures=True)
         self._link.close()
         GROUPS.leave(self._launch.name)

@@ -307,7 +307,7 @@ class RayReservation:
         self.check()
         trainers = RayTrainers(self._ray, self.group, request, self._places)
         with self._lock:
-            self._trainers.append(trainers)
+            self._trainers = [*(each for each in self._trainers if not each.is_closed), trainers]
         trainers.start()
         return trainers
 

@@ -90,7 +90,7 @@ class RayTrainers:
         self.handles: list[Any] = []
         self._ranks: list[Rank] = []
         self.world_size = len(request.bundles)
-        self._is_closed = False
+        self.is_closed = False
 
     # --- nodes
 
@@ -186,9 +186,9 @@ class RayTrainers:
     # --- end
 
     def close(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         handles, self.handles = self.handles, []
         if not self._ray.is_joined:
             return

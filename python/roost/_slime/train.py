@@ -85,10 +85,9 @@ class TrainGroup:
             return None
         deadline = time.monotonic() + timeout
         set_argument(self.args, "update_weight_start_version", self._weight_version)
-        self._start()
+        trainers = self._start()
         try:
-            assert self._trainers is not None
-            self._wait("__init__", lambda left: self._trainers_now().check(left), deadline, timeout)
+            self._wait("__init__", trainers.check, deadline, timeout)
             words = {"with_ref": self.with_ref, "with_opd_teacher": self.with_opd_teacher}
             answers = self._run("init", (self.args, self.role), words, deadline, timeout)
             if rollout_manager is not None:
@@ -98,7 +97,7 @@ class TrainGroup:
             raise
         return answers
 
-    def _start(self) -> None:
+    def _start(self) -> Trainers:
         cls = self._cls if self._cls is not None else megatron_class()
         if not callable(getattr(cls, "init", None)):
             raise _roost.Error(f"class {cls.__name__} has no method 'init', which every trainer needs")
@@ -124,6 +123,7 @@ class TrainGroup:
             raise
         self._where = [where(bundle) for bundle in request.bundles]
         self._end = lambda: placed.give_back(used, self._fraction)
+        return self._trainers
 
     def release(self) -> None:
         """Ends the trainers. Their processes are gone when it returns, and ``create()`` may follow."""
