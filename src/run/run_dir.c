@@ -16,9 +16,15 @@
 #include "supervise/lost.h"
 
 /* Five bits a letter; none that is taken for another one. */
+static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+
+bool is_run_id(const char *text)
+{
+    return strspn(text, letters) == RUN_ID_LEN && !text[RUN_ID_LEN];
+}
+
 static bool choose_id(char *out)
 {
-    static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
     unsigned char bytes[RUN_ID_LEN];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return false;

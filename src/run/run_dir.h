@@ -12,6 +12,9 @@
 
 enum { RUN_ID_LEN = ROOST_RUN_ID_SIZE - 1, RUN_PATH_MAX = 4096, RUN_BOOT_MAX = 40 };
 
+/* Whether a text has the form of a run id. Users may put other names beside the runs. */
+bool is_run_id(const char *text);
+
 struct run_dir {
     char id[RUN_ID_LEN + 1];
     char path[RUN_PATH_MAX];

@@ -115,7 +115,9 @@ static bool read_value(struct run_list *list, struct json_reader *reader, const 
                        struct json_event event, struct run_entry *entry)
 {
     struct diag diag = {0};
-    if (strcmp(key, "config") == 0 && event.kind == JSON_STRING)
+    if (strcmp(key, "run") == 0 && event.kind == JSON_STRING)
+        entry->is_copy = !sv_is(event.text, entry->id);
+    else if (strcmp(key, "config") == 0 && event.kind == JSON_STRING)
         entry->config = copy(list, event.text);
     else if (strcmp(key, "cgroup") == 0 && event.kind == JSON_STRING)
         entry->cgroup = copy(list, event.text);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/strview.h"
+#include "logs/log_times.h"
+#include "supervise/lost.h"
 
 enum level { LEVEL_RUN, LEVEL_COMPONENT, LEVEL_RANK, LEVEL_VALUES, LEVEL_FILE, LEVEL_FOREIGN };
 
@@ -23,10 +25,10 @@ struct walk {
     struct run_contents *out;
 };
 
-/* What a name is at a level. */
+/* What a name is at a level. Files of other names are somebody's own, also those that start with a dot. */
 static enum level judge(enum level at, const char *name, const struct stat *info)
 {
-    bool is_file = S_ISREG(info->st_mode), is_dir = S_ISDIR(info->st_mode), is_dot = name[0] == '.';
+    bool is_file = S_ISREG(info->st_mode), is_dir = S_ISDIR(info->st_mode);
     bool is_number = name[strspn(name, "0123456789")] == '\0';
     bool is_log = strcmp(name, "stdout.log") == 0 || strcmp(name, "stderr.log") == 0;
     switch (at) {
@@ -35,9 +37,13 @@ static enum level judge(enum level at, const char *name, const struct stat *info
             return strcmp(name, ".values") == 0 ? LEVEL_VALUES
                    : is_name(sv_from(name))     ? LEVEL_COMPONENT
                                                 : LEVEL_FOREIGN;
-        return is_file && (is_dot || is_run_file(sv_from(name))) ? LEVEL_FILE : LEVEL_FOREIGN;
+        return is_file && (strcmp(name, LOST_FILE) == 0 || is_run_file(sv_from(name)))
+                   ? LEVEL_FILE
+                   : LEVEL_FOREIGN;
     case LEVEL_COMPONENT:
-        return is_dir && is_number ? LEVEL_RANK : is_file && is_dot ? LEVEL_FILE : LEVEL_FOREIGN;
+        return is_dir && is_number                        ? LEVEL_RANK
+               : is_file && strcmp(name, TIMES_FILE) == 0 ? LEVEL_FILE
+                                                          : LEVEL_FOREIGN;
     case LEVEL_RANK: /* a worker may have made a link or a pipe of its log */
         return is_log && !is_dir ? LEVEL_FILE : LEVEL_FOREIGN;
     default: return is_file && is_variable_name(sv_from(name)) ? LEVEL_FILE : LEVEL_FOREIGN;

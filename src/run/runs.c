@@ -57,7 +57,7 @@ static void end_leftovers(const struct run_list *list, const char *id, const cha
 static void remove_unstarted(const struct run_list *list, int state, int dir, const char *id)
 {
     char path[RUN_PATH_MAX];
-    if (strlen(id) != RUN_ID_LEN || !run_dir_clear_unstarted(dir))
+    if (!run_dir_clear_unstarted(dir))
         return;
     end_leftovers(list, id, "");
     ssize_t len = readlinkat(state, id, path, sizeof path - 1);
@@ -123,6 +123,21 @@ enum run_state runs_look_again(const struct run_list *list, const struct run_ent
     return now.state;
 }
 
+/* Whether DIR/<id> is what roost makes: a folder, or a link to the folder of that name elsewhere. A link or
+ * a copy of another name is the user's own, and the run behind it is not a second one. */
+static bool is_own_name(int state, const char *id)
+{
+    char path[RUN_PATH_MAX];
+    if (!is_run_id(id))
+        return false;
+    ssize_t len = readlinkat(state, id, path, sizeof path - 1);
+    if (len < 0)
+        return true;
+    path[len] = '\0';
+    const char *last = strrchr(path, '/');
+    return path[0] == '/' && strcmp(last + 1, id) == 0;
+}
+
 /* Reads DIR/<id>; false when it is not a run of this user. */
 static bool read_run(struct run_list *list, int state, const char *state_path, const char *id,
                      struct run_entry *out)
@@ -158,14 +173,15 @@ static bool read_run(struct run_list *list, int state, const char *state_path, c
         }
         if (!is_starting) {
             run_page_read(list, (struct strview){page, (size_t)len}, out);
-            find_state(list, dir, out);
+            if (!out->is_copy)
+                find_state(list, dir, out);
         }
     }
     free(page);
     if (fd >= 0)
         close(fd);
     close(dir);
-    return len > 0 || is_starting;
+    return (len > 0 && !out->is_copy) || is_starting;
 }
 
 /* --- all of them --- */
@@ -194,7 +210,7 @@ static bool read_all(struct run_list *list, int state, const char *path, struct 
     rewinddir(dir);
     list->entries = arena_array(&list->arena, struct run_entry, count + 1);
     for (struct dirent *it; list->entries && (it = readdir(dir));)
-        if (it->d_name[0] != '.' && (size_t)list->count < count &&
+        if (is_own_name(state, it->d_name) && (size_t)list->count < count &&
             read_run(list, state, path, it->d_name, &list->entries[list->count]))
             list->count++;
     closedir(dir);

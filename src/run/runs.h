@@ -34,6 +34,7 @@ struct run_entry {
     int32_t nodes;       /* how many its processes are on; -1 = the page does not say */
     int32_t exit_status; /* -1 = it goes on, or crashed, or a roost ran it that did not record it */
     int64_t ended;       /* seconds since 1970; 0 = it goes on, or is not known to have ended */
+    bool is_copy;        /* its page is that of another run: a user's copy */
     bool has_end;        /* its end is recorded: nothing of it lives, here or elsewhere */
     const char *cgroup, *boot_id; /* "" = none */
     int32_t guardian,

@@ -18,9 +18,6 @@
 #include "supervise/clock.h"
 #include "supervise/record.h"
 
-/* No component has a name that begins with a dot. */
-static const char slots_name[] = ".lives";
-
 enum { SLOT_LEN = 128, FILE_MAX = 1 << 30 };
 
 struct slot {
@@ -34,7 +31,7 @@ _Static_assert(sizeof(struct slot) <= SLOT_LEN, "a slot stays within its share o
 int lost_open(int run_dir, int32_t process_count)
 {
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(run_dir, slots_name, flags, 0600);
+    int fd = openat(run_dir, LOST_FILE, flags, 0600);
     off_t room = (off_t)SLOT_LEN * (process_count + 1);
     if (fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, room) == 0 ||
         (errno != ENOSPC && errno != EDQUOT))
@@ -58,7 +55,7 @@ void lost_note(int fd, int32_t index, const char *component, const struct roost_
 
 void lost_forget(int run_dir)
 {
-    (void)unlinkat(run_dir, slots_name, 0);
+    (void)unlinkat(run_dir, LOST_FILE, 0);
 }
 
 /* --- reading --- */
@@ -85,7 +82,7 @@ static int by_name(const void *a, const void *b)
 /* The lives that had begun, in the order of their names; NULL when that cannot be read. */
 static struct slot *read_slots(int run_dir, size_t *out_count)
 {
-    int fd = openat(run_dir, slots_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(run_dir, LOST_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     size_t len = 0, count = 0;
     char *bytes = read_all(fd, &len);
     struct slot *slots = bytes ? calloc(len / SLOT_LEN + 1, sizeof *slots) : NULL;

@@ -9,6 +9,9 @@
 
 #include <roost/launch.h>
 
+/* Its name in the folder of a run. No component has a name that begins with a dot. */
+#define LOST_FILE ".lives"
+
 /* Makes the file in the directory of a run, with room for every process; -1 with errno. */
 int lost_open(int run_dir, int32_t process_count);
 

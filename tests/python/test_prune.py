@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -198,3 +199,28 @@ def test_all_that_a_real_run_leaves_can_be_pruned(plain_engine: Engine) -> None:
     assert plain_engine.run(config).returncode == 3
     assert "removed 1 run" in roost(plain_engine, "prune", "--keep", "0", "--yes").stderr
     assert left(plain_engine) == []
+
+
+@pytest.mark.parametrize("alias", ["latest", "zlatest", "aaaaaa-saved"])
+def test_a_link_or_a_copy_of_a_run_is_no_second_run(plain_engine: Engine, alias: str) -> None:
+    """Neither costs the run, and prune does not touch what a user has put beside the runs."""
+    run = make_run(plain_engine, "aaaaaa", HOUR)
+    (plain_engine.state / alias).symlink_to("aaaaaa")
+    shutil.copytree(run, plain_engine.state / f"x{alias}")
+    shutil.copytree(run, plain_engine.state / "cppppp")
+    (plain_engine.home / "aaaaaa").mkdir()  # where a relative link would lead from here
+    before = left(plain_engine)
+    assert [row.split()[0] for row in roost(plain_engine, "ps", "-a").stdout.splitlines()[1:]] == ["aaaaaa"]
+    assert roost(plain_engine, "prune", "--keep", "1", "--yes").returncode == 0
+    assert left(plain_engine) == before and (run / "run.json").exists()
+    assert roost(plain_engine, "prune", "--keep", "0", "--yes").returncode == 0
+    assert left(plain_engine) == [name for name in before if name != "aaaaaa"]
+    assert (plain_engine.state / "cppppp" / "run.json").exists() and (plain_engine.home / "aaaaaa").is_dir()
+
+
+@pytest.mark.parametrize("name", [".notes", "actor/.bashrc", "actor/0/.hidden"])
+def test_a_file_of_the_users_keeps_the_run_also_with_a_dot(plain_engine: Engine, name: str) -> None:
+    run = make_run(plain_engine, "aaaaaa", HOUR)
+    (run / name).write_text("mine")
+    done = roost(plain_engine, "prune", "--keep", "0", "--yes")
+    assert (run / name).read_text() == "mine" and (run / "run.json").exists(), done.stderr
