@@ -70,7 +70,8 @@ static void put_quoted(struct text *out, struct strview value)
 static void put_value(struct text *out, const char *const *words, const struct flag *flag,
                       enum bundle_key_kind kind)
 {
-    if (kind == BUNDLE_KEY_FLAG && !flag->count && !flag->inline_value.at) {
+    if (kind == BUNDLE_KEY_FLAG &&
+        !flag->inline_value.at) { /* words behind it are not its values */
         text_puts(out, flag->is_off ? "false" : "true");
         return;
     }
@@ -136,6 +137,8 @@ bool slime_flags_put(const char *const *words, size_t count, struct text *out, s
             key = find_key(sv_sub(flag.name, 3, flag.name.len), &kind);
         if (!key || (flag.is_off && kind != BUNDLE_KEY_FLAG) || comes_again(words, count, at, key))
             continue;
+        if (sv_is(flag.name, "profile") && !flag.count && !flag.inline_value.at)
+            continue; /* Megatron has a flag of that name */
         if (kind != BUNDLE_KEY_FLAG && !flag.count && !flag.inline_value.at) {
             diag_error(diag, ROOST_ERR_USAGE, NOWHERE, "'%s' has no value",
                        quote(sv_from(word)).text);

@@ -336,8 +336,8 @@ SUITE = [
             ["TypeError", "num_gpus_per_actor must be a number, not '0.4'"],
             ["TypeError", "pg must be a share of create_placement_groups(), (group, indices, gpu_ids), not None"],
             [
-                "TypeError",
-                "pg must be a share of create_placement_groups(), (group, indices, gpu_ids), not (None, [], [])",
+                "RankError",
+                "'actor' has 4 ranks, but its share has 0 slots (lower num_nodes or num_gpus_per_node, or reserve more GPUs)",
             ],
             ["TypeError", "actor_cls must be a class, not 'Trainer'"],
             ["TypeError", "role must be a str, not 5"],
@@ -359,6 +359,37 @@ SUITE = [
         print(json.dumps([gone, found[0], "is gone (make the placement groups again with create_placement_groups())" in found[1]]))
         """,
         [[False, False], "EngineError", True],
+    ),
+    Script(
+        "sizes and fractions of trainers are those of the plan",
+        """
+        args = job(debug_rollout_only=True, rollout_num_gpus=2, actor_num_nodes=None, actor_num_gpus_per_node=None)
+        pgs = create_placement_groups(args, cluster)
+        actor, _ = create_training_models(args, pgs, None, actor_cls=Trainer)
+        found = [len(actor._actor_handlers), actor._fraction]
+        remove_placement_groups(pgs)
+        args = job(profile="seed", port_base=20000, actor_num_gpus_per_node=2)
+        pgs = create_placement_groups(args, cluster)
+        actor, _ = create_training_models(args, pgs, None, actor_cls=Trainer)
+        print(json.dumps([*found, len(actor._actor_handlers), actor._fraction]))
+        remove_placement_groups(pgs)
+        """,
+        [2, 0.4, 2, 0.8],
+    ),
+    Script(
+        "trainers that ended with their group do not exist any more",
+        """
+        pgs = create_placement_groups(job(), cluster)
+        group = TrainGroup(job(), 1, 2, pgs["actor"], actor_cls=Trainer)
+        group.create(timeout=60)
+        remove_placement_groups(pgs)
+        print(json.dumps([refused(group.async_train, 1, "d"), refused(group.create)[0], group._actor_handlers]))
+        """,
+        [
+            ["EngineError", "the trainers of 'actor' do not exist (call create() first, also after release())"],
+            "EngineError",
+            [],
+        ],
     ),
     Script(
         "under release_train a saved model is what the next trainers load",

@@ -108,7 +108,19 @@ def test_every_engine_that_does_not_answer_is_named() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["host", "host:", ":1", "host:x", "host:70000", "ftp://host:1", "host:1/path", "host:1?x", "fd00::1:30000", ""],
+    [
+        "host",
+        "host:",
+        ":1",
+        "host:x",
+        "host:70000",
+        "ftp://host:1",
+        "host:1/path",
+        "host:1?x",
+        "fd00::1:30000",
+        "[fd00::1:30000",
+        "",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(roost.Error, match="is not the address of an inference engine .*write host:port"):

@@ -98,3 +98,18 @@ sys.stdin.read()
     driver.kill()
     driver.communicate()
     plain_engine.wait_empty()
+
+
+def test_a_reference_that_never_comes_does_not_keep_the_program_from_ending(plain_engine: Engine) -> None:
+    env = plain_engine.env | {"PYTHONPATH": str(HERE)}
+    text = f"""{PRELUDE}
+args = job(use_critic=True, num_rollout=2)
+pgs = create_placement_groups(args, roost.Cluster(cluster="1x8"))
+actor, critic = [TrainGroup(args, 1, 2, pgs["actor"], role=role, actor_cls=Faulty) for role in ("actor", "critic")]
+actor.create(timeout=60), critic.create(timeout=60)
+references = actor.async_train(1, "d", external_data=critic.async_train(1, "hang"))
+print(json.dumps(refused(get, references, timeout=0.5)[0]))
+"""
+    done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, '"Timeout"\n'), done.stderr
+    plain_engine.wait_empty()

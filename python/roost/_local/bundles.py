@@ -2,14 +2,16 @@
 
 Only this process uses the nodes of its Cluster, so a group is a note of which accelerators are taken."""
 
+import contextlib
 import itertools
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import wait as wait_futures
 from dataclasses import replace
 from typing import Any
 
@@ -118,8 +120,12 @@ class LocalReservation:
         if self._is_removed:
             return
         self._is_removed = True
-        for trainers in self._trainers:
-            trainers.close()
+        with contextlib.ExitStack() as ends:  # all of it happens, also where some trainers cannot be ended
+            ends.callback(self._give_back)
+            for trainers in self._trainers:
+                ends.callback(trainers.close)
+
+    def _give_back(self) -> None:
         with changed:
             taken[self._cluster] -= set(self._devices)
             changed.notify_all()
@@ -173,7 +179,6 @@ class LocalTrainers:
             surroundings=Surroundings.of(cluster, placements),
         )
         self._link = start(cluster, self._launch, self)
-        self._senders = ThreadPoolExecutor(1, "roost-references")
         self._waiting: Future[Any] | None = None  # the newest call that waits for references
         self.is_closed = False
         self.handles: list[Any] = [TrainerHandle(self, rank) for rank in range(len(devices))]
@@ -199,10 +204,10 @@ class LocalTrainers:
         call = self._link.caller(site)
         if not given and (self._waiting is None or self._waiting.done()):
             return Reference(call(*args, **kwargs))
-        # In the order of the calls, as on Ray: one that waits for a value holds up those after it.
-        self._waiting = self._senders.submit(
-            lambda: call(*map(resolve, args), **{name: resolve(value) for name, value in kwargs.items()})
-        )
+        # In the order of the calls, as on Ray: one that waits for a value holds up those after it. The thread is a daemon: a value
+        # that never comes must not keep the program from ending.
+        before, self._waiting = self._waiting, Future()
+        threading.Thread(target=send_later, args=(self._waiting, before, call, args, kwargs), daemon=True).start()
         return Reference(self._waiting)
 
     def gather(self, method: str, references: Sequence[Any], timeout: float) -> list[Any]:
@@ -216,7 +221,6 @@ class LocalTrainers:
 
     def close(self) -> None:
         self.is_closed = True
-        self._senders.shutdown(wait=False, cancel_futures=True)
         self._link.close()
         GROUPS.leave(self._launch.name)
 
@@ -317,6 +321,18 @@ class Reference(LocalReference):
         if isinstance(self._call, Handle):
             return self._call.done()
         return self._call.done() and (self._call.exception() is not None or self._call.result().done())
+
+
+def send_later(
+    sent: "Future[Handle]", before: "Future[Handle] | None", call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Sends a call once the one before it was sent and the references in its arguments have values."""
+    if before is not None:
+        wait_futures([before])
+    try:
+        sent.set_result(call(*map(resolve, args), **{name: resolve(value) for name, value in kwargs.items()}))
+    except BaseException as error:
+        sent.set_exception(error)
 
 
 def resolve(value: Any) -> Any:

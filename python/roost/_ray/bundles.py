@@ -317,8 +317,12 @@ class RayReservation:
         self._is_removed = True
         with self._lock:
             trainers, self._trainers = self._trainers, []
-        for each in trainers:
-            each.close()
+        with contextlib.ExitStack() as ends:  # all of it happens, also where some trainers cannot be ended
+            ends.callback(self._remove_group)
+            for each in trainers:
+                ends.callback(each.close)
+
+    def _remove_group(self) -> None:
         if not self._ray.is_joined:
             return
         remove_group(self.group)

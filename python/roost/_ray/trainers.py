@@ -2,6 +2,7 @@
 
 Their handles are Ray's own and their calls return Ray's own references, as slime's code expects."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -192,12 +193,13 @@ class RayTrainers:
         handles, self.handles = self.handles, []
         if not self._ray.is_joined:
             return
-        processes = processes_of(handles)
-        kill_actors(self._ray, handles)
-        try:
+        with contextlib.ExitStack() as ends:
+            ends.callback(self._ports.close)
+            try:
+                processes = processes_of(handles)
+            finally:
+                kill_actors(self._ray, handles)
             self._wait_gone(processes)
-        finally:
-            self._ports.close()
 
     def _wait_gone(self, processes: Mapping[str, list[int]]) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -1,6 +1,7 @@
 """Inference engines that run elsewhere: where they are, what they say of themselves, and where a rollout function asks."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -59,12 +60,13 @@ def discover_external_engines(addrs: Sequence[str], timeout: float = 30.0) -> li
 
 def engine_url(address: Any) -> str:
     text = as_text("an address of addrs", address).strip()
-    parts = urlsplit(text if "://" in text else f"http://{text}")
     try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
         is_good = bool(parts.scheme in ("http", "https") and parts.hostname and parts.port) and parts.path in ("", "/")
-    except ValueError:  # a port that is no number, or too large
+        is_good = is_good and not parts.query and not parts.fragment
+    except ValueError:  # a bracket too few, or a port that is no number
         is_good = False
-    if not is_good or parts.query or parts.fragment:
+    if not is_good:
         raise fault(
             _roost.Error,
             f"'{text}' is not the address of an inference engine",
@@ -76,10 +78,11 @@ def engine_url(address: Any) -> str:
 
 def ask_server(url: str, timeout: float) -> dict[str, Any] | str:
     """What a server says of itself, or why it does not."""
-    reasons = []
+    reasons, deadline = [], time.monotonic() + timeout
     for page in PAGES:
         try:
-            with urllib.request.urlopen(f"{url}{page}", timeout=timeout) as response:
+            left = max(0.001, deadline - time.monotonic())
+            with urllib.request.urlopen(f"{url}{page}", timeout=left) as response:
                 found = json.loads(response.read(ANSWER_MAX))
             if isinstance(found, dict):
                 return found

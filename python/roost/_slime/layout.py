@@ -204,6 +204,12 @@ def get_engine_layout(
     )
 
 
+def planned_share(args: Any, role: str) -> Share:
+    """What the plan gives the trainers of a role. The roles whose trainers share GPUs have the same."""
+    document = lay_out(args, None, None, True)
+    return Share(**(document["shares"][role] or document["shares"]["actor"]))
+
+
 def layout_table(args: Any, cluster: Any = None) -> str:
     """The layout as `roost groups` shows it."""
     return lay_out_text(args, cluster, None, False, None, True)[0]

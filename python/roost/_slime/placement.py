@@ -48,12 +48,12 @@ class Placed:
             gpu_ids[:] = [bundle.gpu_id for bundle in self.bundles[first:]]
         return layout
 
-    def refresh(self) -> None:
+    def refresh(self, timeout: float = FIND_SECONDS) -> None:
         """Learns again where Ray has moved a bundle, and reports what moved."""
         if not self.reservation.has_moved(self.bundles):
             return
         before = {bundle.index: bundle for bundle in self.bundles}
-        self.learn()
+        self.learn(min(timeout, FIND_SECONDS))
         for slot, bundle in enumerate(self.bundles):
             if (old := before[bundle.index]).node_id != bundle.node_id:
                 log.warning(

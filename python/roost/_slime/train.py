@@ -11,7 +11,7 @@ from typing import Any
 from roost import _roost
 from roost._plan.arguments import as_count, as_text, check_seconds
 from roost._plan.errors import EngineError, Timeout, fault
-from roost._slime.layout import argument
+from roost._slime.layout import argument, planned_share
 from roost._slime.placement import WHOLE, Share, placed_of, where
 from roost._slime.variables import memory_saver, own_variables, set_argument
 from roost._work.bundles import LocalReference, TrainerRequest, Trainers, load_bundles
@@ -81,11 +81,12 @@ class TrainGroup:
         created, and ``create`` may be called again.
         """
         check_seconds("timeout", timeout)
-        if self._trainers is not None:
+        if self._trainers is not None and not self._trainers.is_closed:
             return None
+        self.release()  # of trainers that ended with their placement group
         deadline = time.monotonic() + timeout
         set_argument(self.args, "update_weight_start_version", self._weight_version)
-        trainers = self._start()
+        trainers = self._start(timeout)
         try:
             self._wait("__init__", trainers.check, deadline, timeout)
             words = {"with_ref": self.with_ref, "with_opd_teacher": self.with_opd_teacher}
@@ -97,13 +98,13 @@ class TrainGroup:
             raise
         return answers
 
-    def _start(self) -> Trainers:
+    def _start(self, timeout: float) -> Trainers:
         cls = self._cls if self._cls is not None else megatron_class()
         if not callable(getattr(cls, "init", None)):
             raise _roost.Error(f"class {cls.__name__} has no method 'init', which every trainer needs")
         group, indices = self._share[0], self._share[1]
         placed = placed_of(group)
-        placed.refresh()
+        placed.refresh(timeout)
         used = list(indices[: self._world_size])
         by_index = {bundle.index: bundle for bundle in placed.bundles}
         request = TrainerRequest(
@@ -111,7 +112,7 @@ class TrainGroup:
             name=self.role,
             bundles=[by_index[index] for index in used],
             fraction=self._fraction,
-            preload=memory_saver(self.args),
+            preload=memory_saver(self.args, self._cls is None),
             is_replaying=self.role == "actor" and bool(argument(self.args, "use_routing_replay")),
             own=self._own,
         )
@@ -139,8 +140,9 @@ class TrainGroup:
 
     def async_init(self, args: Any, role: str, with_ref: bool = False, with_opd_teacher: bool = False) -> list[Any]:
         """Calls ``init`` of all trainers, which are started where they do not exist. Returns references by rank."""
-        if self._trainers is None:
-            self._start()
+        if self._trainers is None or self._trainers.is_closed:
+            self.release()
+            self._start(INIT_SECONDS)
         self.args = args
         return self._send("init", (args, role), {"with_ref": with_ref, "with_opd_teacher": with_opd_teacher})
 
@@ -204,7 +206,7 @@ class TrainGroup:
         return self._send("sleep", (), {})
 
     def _trainers_now(self) -> Trainers:
-        if self._trainers is None:
+        if self._trainers is None or self._trainers.is_closed:
             raise fault(
                 EngineError,
                 f"the trainers of '{self.role}' do not exist",
@@ -262,7 +264,7 @@ RayTrainGroup = TrainGroup
 
 
 def check_share(pg: Any, world_size: int, role: str) -> Share:
-    if not isinstance(pg, tuple) or len(pg) not in (2, 3) or pg[0] is None or not isinstance(pg[1], Sequence):
+    if not isinstance(pg, tuple) or len(pg) not in (2, 3) or not isinstance(pg[1], Sequence):
         raise TypeError(f"pg must be a share of create_placement_groups(), (group, indices, gpu_ids), not {pg!r}")
     if len(pg[1]) < world_size:
         raise fault(
@@ -320,14 +322,13 @@ def allocate_train_group(
     with_opd_teacher: bool = False,
     actor_cls: type | None = None,
 ) -> TrainGroup:
-    """A TrainGroup whose trainers take 0.4 of a GPU each, or ``args.num_gpus_per_actor``."""
-    fraction = argument(args, "num_gpus_per_actor")
+    """A TrainGroup whose trainers take as much of a GPU as the plan says: 0.4, or ``args.num_gpus_per_actor``."""
     return TrainGroup(
         args,
         num_nodes,
         num_gpus_per_node,
         pg,
-        0.4 if fraction is None else fraction,
+        planned_share(args, "actor").gpu_each,
         role,
         with_ref,
         with_opd_teacher,
@@ -343,8 +344,8 @@ def create_actor_model(
     has_teacher = bool(argument(own, "use_opd")) and argument(own, "opd_type") == "megatron"
     group = allocate_train_group(
         own,
-        argument(args, "actor_num_nodes") or 1,
-        argument(args, "actor_num_gpus_per_node") or 8,
+        1,
+        planned_share(args, "actor").world_size,
         pgs["actor"],
         with_ref=bool(argument(own, "kl_coef")) or bool(argument(own, "use_kl_loss")),
         with_opd_teacher=has_teacher,
@@ -387,9 +388,8 @@ def create_critic(args: Any, share: Share, actor_cls: type | None) -> TrainGroup
     if own is args:
         own = copy.deepcopy(args)
         set_argument(own, "disable_param_buffers_cpu_backup", False)
-    nodes = argument(args, "critic_num_nodes") or argument(args, "actor_num_nodes") or 1
-    gpus = argument(args, "critic_num_gpus_per_node") or argument(args, "actor_num_gpus_per_node") or 8
-    return allocate_train_group(own, nodes, gpus, share, role="critic", actor_cls=actor_cls)
+    size = planned_share(args, "critic").world_size
+    return allocate_train_group(own, 1, size, share, role="critic", actor_cls=actor_cls)
 
 
 def role_args(args: Any, role: str) -> Any:

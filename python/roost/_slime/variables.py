@@ -9,7 +9,7 @@ from typing import Any
 from roost import _roost
 from roost._plan.config import environment
 from roost._plan.errors import fault
-from roost._slime.layout import argument
+from roost._slime.layout import argument, lay_out
 
 MEMORY_SAVER = "torch_memory_saver_hook_mode_preload"
 MEMORY_SAVERS = (f"{MEMORY_SAVER}_cu13.abi3.so", f"{MEMORY_SAVER}_cu12.abi3.so", f"{MEMORY_SAVER}.abi3.so")
@@ -25,9 +25,16 @@ def own_variables(args: Any) -> dict[str, str]:
     return own
 
 
-def memory_saver(args: Any) -> str | None:
-    """The library that trainers which offload preload."""
-    if not argument(args, "offload_train") or argument(args, "train_backend") != "megatron":
+def offloads(args: Any) -> bool:
+    """As it is set, else as the plan says."""
+    given = argument(args, "offload_train")
+    return bool(lay_out(args, None, None, True)["offload_train"] if given is None else given)
+
+
+def memory_saver(args: Any, is_slimes: bool) -> str | None:
+    """The library that trainers which offload preload. `is_slimes`: they are slime's own, whose backend is Megatron by default."""
+    backend = argument(args, "train_backend") or ("megatron" if is_slimes else None)
+    if backend != "megatron" or not offloads(args):
         return None
     hint = "install torch_memory_saver, or turn offload_train off"
     try:

@@ -57,6 +57,7 @@ class Trainers(Protocol):
     """The running trainers of a group."""
 
     handles: list[Any]  # by rank
+    is_closed: bool
 
     def check(self, timeout: float) -> None:
         """Waits for all constructors. Raises WorkerError with the constructor's own error, or Timeout."""
