@@ -30,10 +30,10 @@ class Guarded:
     def __init__(self, engine: Engine, do: list[str], *words: str) -> None:
         self.engine = engine
         self.up, self.held = engine.pipe("up"), engine.pipe("held")
-        config = engine.config(
+        self.config = engine.config(
             {"actor": {"do": [f"hold={self.held.path}", "ignore=15", *do, f"say={self.up.path}", "pause"]}}
         )
-        self.driver = engine.start(config, *words)
+        self.driver = engine.start(self.config, *words)
         self.up.lines(1)
         self.run = engine.runs()[0]
         page = engine.page(self.run)
@@ -50,6 +50,10 @@ class Guarded:
     def end(self) -> subprocess.CompletedProcess:
         assert self.held.wait_end()
         return self.engine.finish(self.driver)
+
+    def stopping(self) -> str:
+        """What `roost stop` says first where it was not told which run."""
+        return f"roost: stopping run {self.run.name} ({self.config})\n"
 
     def roost(self, *words: str) -> subprocess.CompletedProcess:
         return subprocess.run([ROOST, *words], env=self.engine.env, capture_output=True, text=True, timeout=PATIENCE)
@@ -300,7 +304,7 @@ def test_stop_now_ends_a_frozen_run(plain_engine: Engine) -> None:
     [group] = plain_engine.cgroups()
     freeze(group)
     done = run.roost("stop", "--now")
-    assert (done.returncode, done.stderr.splitlines()[1:]) == (0, [f"roost: run {run.run.name} has ended"])
+    assert (done.returncode, done.stderr) == (0, run.stopping() + f"roost: run {run.run.name} has ended\n")
     assert run.end().returncode == 128 + signal.SIGKILL
     assert plain_engine.cgroups() == []
 
@@ -344,7 +348,7 @@ def test_a_supervisor_that_is_silent_is_killed(plain_engine: Engine, way: str) -
         run.driver.send_signal(signal.SIGINT)
     else:
         done = run.roost("stop", "--now")
-        assert (done.returncode, done.stderr.splitlines()[1:]) == (0, [f"roost: run {run.run.name} has ended"])
+        assert (done.returncode, done.stderr) == (0, run.stopping() + f"roost: run {run.run.name} has ended\n")
     done = run.end()
     assert done.returncode == 5
     assert "the supervisor of the run is gone" in done.stderr
@@ -358,10 +362,10 @@ def test_a_frozen_run_is_named_as_such(plain_engine: Engine) -> None:
     done = run.roost("stop")
     assert done.returncode == 5
     name = run.run.name
-    assert done.stderr.splitlines()[1:] == [
-        f"roost: error: run {name} is running but cannot be reached: its control group is frozen",
-        f"  = `roost stop --now {name}` ends it; 0 in {group}/cgroup.freeze lets it go on",
-    ]
+    assert done.stderr == run.stopping() + (
+        f"roost: error: run {name} is running but cannot be reached: its control group is frozen\n"
+        f"  = `roost stop --now {name}` ends it; 0 in {group}/cgroup.freeze lets it go on\n"
+    )
     (group / "cgroup.freeze").write_text("0")  # and the supervisor does as it was asked
     assert run.end().returncode == 128 + signal.SIGTERM
 
